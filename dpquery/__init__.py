@@ -1,0 +1,1 @@
+"""dpquery: differentially private SQL."""

@@ -1,0 +1,1 @@
+"""Prices and their arithmetic: exact fractions, rounded towards more privacy loss."""

@@ -1,0 +1,120 @@
+"""What the SQL entrance hands over: the question before any public table was looked at and before anything was bounded or priced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpquery.errors import Position
+from dpquery.plan.rel import Private
+from dpquery.plan.release import Key, KeySource, Mechanism
+from dpquery.plan.scalar import Interval, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateAsk:
+    """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
+
+    `per_group` and `per_row` are contribution bounds as written; `epsilon` an explicit share. `name` is its column in the noisy table (a0, a1, ...).
+    """
+
+    name: str
+    label: str
+    card: str
+    argument: Scalar | None
+    where: Scalar | None
+    per_group: Interval | None = None
+    per_row: Interval | None = None
+    epsilon: Fraction | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """The contribution limits in force for the statement: OPTIONS, else the tables' (the least), else the schema's. `weights` is max_rows_contributed.
+
+    `groups_given` says that the statement itself set `groups`: then no default is in play and no warning about it is due.
+    """
+
+    groups: int
+    rows: int
+    join_rows: int
+    weights: int | None = None
+    groups_given: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One aggregate block. `sources` cover all keys (then the keys are public) or the keys are private and `sources` is empty.
+
+    `minimum` is the least number of units for which a private group is meant to appear (schema's floor, raised by the statement).
+    """
+
+    input: Private
+    keys: tuple[Key, ...]
+    sources: tuple[KeySource, ...]
+    asks: tuple[AggregateAsk, ...]
+    contributions: Contributions
+    minimum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    noise: Mechanism | None = None
+    selection: Mechanism | None = None
+    selection_epsilon: Fraction | None = None
+    confidence: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """An output that is factor * aggregate + offset: its interval follows from the aggregate's."""
+
+    aggregate: str
+    factor: Fraction = Fraction(1)
+    offset: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """An output that is factor * top / bottom of two aggregates: its interval is Fieller's."""
+
+    top: str
+    bottom: str
+    factor: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none."""
+
+    name: str
+    interval: Affine | Ratio | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What happens above the noise: `sql` (DuckDB) reads one table `noisy` with columns k0.. (keys), a0.. (aggregates) and `__row` (row number).
+
+    Its output columns are `outputs`, in order, then `__row` where `rowed` (so that error bars find their row; not under DISTINCT).
+    `sql` cannot fail at run time: what overflows is NULL.
+    """
+
+    sql: str
+    outputs: tuple[Output, ...]
+    rowed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A statement, read in full."""
+
+    draft: Draft
+    options: Options
+    post: Post
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,165 @@
+"""Private and public relations. Closed: a new operator is a new class here and one `case` in each pass.
+
+Every private relation carries, unseen, a non-NULL privacy unit for each row. Lowering keeps it in a column of its own; no expression can
+name it unless the schema declares the unit's column. Rows are bags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from dpquery.plan.scalar import Column, Scalar
+from dpquery.values.types import Type
+
+
+class Join(StrEnum):
+    INNER = "inner"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a foreign-key path: `column` of the table at hand equals the registered unique, not-NULL `key` of the physical `table`."""
+
+    column: str
+    table: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPath:
+    """Where a table's unit is found: physical `column`, in the table itself (no hops) or in the last hop's table. `type` has no casts along the path."""
+
+    column: str
+    type: Type
+    hops: tuple[Hop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanColumn:
+    column: Column
+    physical: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A private base table: its declared columns, canonicalised and totally cast to their declared types; rows with a NULL unit or an orphaned path dropped.
+
+    `max_rows_per_unit` as declared: 1 is a registered invariant, anything larger is a wish. `unique` holds ids of registered unique, not-NULL columns.
+    `unit_columns` holds ids of columns that carry the unit itself, unmodified.
+    """
+
+    table: str
+    physical: str
+    columns: tuple[ScanColumn, ...]
+    unit: UnitPath
+    max_rows_per_unit: int | None = None
+    unique: frozenset[int] = frozenset()
+    unit_columns: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Public:
+    """A public relation: `sql` reads declared public tables through allow-listed functions only; it is materialised as table `name` before the charge.
+
+    Column i of the materialised table is called `c<i>` and belongs to `columns[i]`.
+    """
+
+    name: str
+    sql: str
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """The rows for which the predicate is true."""
+
+    input: Private
+    predicate: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Each row with further columns, all computed from the input's columns. Needed below the null side of an outer join, where inlining would change the answer."""
+
+    input: Private
+    items: tuple[tuple[Column, Scalar], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A private relation joined to a public one. LEFT keeps every private row.
+
+    `fanout` is the most public rows that one private row can meet, computed from the public table before the charge (None: not yet).
+    """
+
+    input: Private
+    public: Public
+    join: Join
+    on: Scalar | None
+    fanout: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two private relations joined within each unit: the plan itself adds the equality of the two units to `on`. LEFT keeps every left row.
+
+    `single` says that along a declared path each right row meets at most one left row (or the reverse), so that the join cannot multiply rows.
+    """
+
+    left: Private
+    right: Private
+    join: Join
+    on: Scalar | None
+    single: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CapRows:
+    """At most `rows` rows of each unit, chosen by a salted hash of the row, ties by all columns."""
+
+    input: Private
+    rows: int
+
+
+Private = Scan | Keep | Compute | Lookup | Match | CapRows
+
+
+def inputs(rel: Private) -> tuple[Private, ...]:
+    """The private relations right below."""
+    match rel:
+        case Scan():
+            return ()
+        case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below):
+            return (below,)
+        case Match(left=left, right=right):
+            return (left, right)
+        case _:
+            assert_never(rel)
+
+
+def walk(rel: Private) -> Iterator[Private]:
+    """The relation and all private relations below it, parents first."""
+    yield rel
+    for below in inputs(rel):
+        yield from walk(below)
+
+
+def output(rel: Private) -> tuple[Column, ...]:
+    """The columns that an expression above the relation may read, in a fixed order."""
+    match rel:
+        case Scan(columns=cols):
+            return tuple(c.column for c in cols)
+        case Keep(input=below) | CapRows(input=below):
+            return output(below)
+        case Compute(input=below, items=items):
+            return (*output(below), *(column for column, _ in items))
+        case Lookup(input=below, public=public):
+            return (*output(below), *public.columns)
+        case Match(left=left, right=right):
+            return (*output(left), *output(right))
+        case _:
+            assert_never(rel)

@@ -1,0 +1,248 @@
+"""What crosses the noise line: integers per unit and group, how they are bounded, and which groups may appear.
+
+The order below is the order of the lowered statement:
+rows -> (key list filter) -> per-row integers -> cells: one per unit, group and part -> clamp -> group cap -> exact sums -> noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from dpquery.plan.rel import Private, Public
+from dpquery.plan.scalar import Interval, Scalar
+from dpquery.values.types import Type, Value
+
+WEIGHT_BITS = 20  # row weights are integers in units of 2^-20
+SATURATION = 2**62  # where rows saturate when only a per-group bound was given
+
+
+# ---- parts: one integer column of the noisy table each ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class One:
+    """Each row adds 1; where `value` is given, each row in which it is neither NULL nor NaN."""
+
+    value: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Each row adds its value in whole grid units: x = clamp(floor(value / step + 1/2), low, high); NULL and NaN add nothing.
+
+    `centred` rows add the half units 2x - (low + high) instead, which lie in [-(high - low), high - low].
+    """
+
+    value: Scalar
+    step: Fraction
+    low: int
+    high: int
+    centred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clamp:
+    """The cell is the sum of its rows, clamped; a cell without a counted row stays out (adds 0, not `low`)."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyMean:
+    """The cell is the sum s of its n counted rows where n <= rows, else s * rows / n truncated towards zero: a heavy unit keeps its mean.
+
+    Rows lie in [-width, width], so the cell lies in [-rows * width, rows * width]; the plan clamps to that as well.
+    """
+
+    rows: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The cell is 1 if it has a counted row, else 0: distinct units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """Under RowWeights: the cell is the sum of weight times row, each row in [-width, width]; no clamp on the cell."""
+
+    width: int
+
+
+Row = One | Units
+Cell = Clamp | HeavyMean | Present | Additive
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One released integer per group. Equality of parts is the test for sharing: same expression, filter, NULL rule, centre, clamp, heavy-unit rule.
+
+    `where` is the FILTER; a row counts where it is true.
+    """
+
+    row: Row
+    cell: Cell
+    where: Scalar | None = None
+
+
+# ---- bounding and keys ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCap:
+    """A unit stays in at most `groups` groups, chosen by a salted hash of (unit, key).
+
+    `idle` names the reason for which the plan proves that the cap cannot bite, and so is not lowered; None: it is lowered.
+    """
+
+    groups: int
+    idle: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowWeights:
+    """Each of a unit's n rows weighs (min(rows, n) << 20) // n, n counted over all groups: the weights of a unit add up to at most rows << 20."""
+
+    rows: int
+
+
+Bounding = GroupCap | RowWeights
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One grouping expression with its output name and canonical type."""
+
+    name: str
+    value: Scalar
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class NoKeys:
+    """No GROUP BY: exactly one row, whatever the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKeys:
+    """A key list fixed before the charge: a set of tuples parallel to the keys, sorted, at most 10,000. Every one appears; other rows are dropped."""
+
+    rows: tuple[tuple[Value, ...], ...]
+    origin: str  # for people: "declared values of users.country"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateKeys:
+    """Keys that come from private rows: a group appears if its noisy count of distinct units, less (minimum - 1), reaches the threshold.
+
+    `count` is the index of the part that counts distinct units (cells 0 or 1).
+    """
+
+    count: int
+    minimum: int = 1
+
+
+Keys = NoKeys | ListedKeys | PrivateKeys
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where a key list comes from, before the public tables were looked at: distinct tuples for the keys at `positions`.
+
+    Exactly one of `public` (with `columns`, ids of its columns) and `literals` is given. `prune` are the conjuncts of WHERE that read nothing
+    but these columns (or these keys' expressions): a key for which one is not true is left out.
+    """
+
+    positions: tuple[int, ...]
+    origin: str
+    public: Public | None = None
+    columns: tuple[int, ...] = ()
+    literals: tuple[tuple[Value, ...], ...] = ()
+    prune: tuple[Scalar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTable:
+    """The bounded table: for each unit and group, one integer per part."""
+
+    input: Private
+    keys: tuple[Key, ...]
+    parts: tuple[Part, ...]
+    bounding: Bounding
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of the statement: a column of the noisy table, finished by a card from the parts at `parts`.
+
+    `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`.
+    """
+
+    name: str
+    label: str
+    card: str
+    parts: tuple[int, ...]
+    type: Type
+    step: Fraction
+    bounds: Interval | None = None
+    share: Fraction | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One aggregate block: everything that is priced, lowered and released together."""
+
+    table: UnitTable
+    keys: Keys
+    aggregates: tuple[Aggregate, ...]
+
+
+# ---- what was asked for --------------------------------------------------------------------------------------------------------------
+
+
+class Mechanism(StrEnum):
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The price and noise that were asked for. Exactly one of epsilon and rho is given; delta covers conversion and selection together."""
+
+    delta: Fraction
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    noise: Mechanism | None = None
+    selection: Mechanism | None = None
+    selection_epsilon: Fraction | None = None
+    confidence: Fraction = Fraction(95, 100)
+
+
+# ---- what was enforced ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CellBound:
+    """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight)."""
+
+    low: int
+    high: int
+    weighted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """All that the privacy argument may read of a release: bounding, the clamp of each part, and which part decides whether a group appears.
+
+    Derived once from the plan (privacy/contribution.py) and once, independently, by the lowering from the statement it wrote; the two prices must agree.
+    """
+
+    bounding: Bounding
+    cells: tuple[CellBound, ...]
+    selecting: int | None  # index of the part that counts distinct units for PrivateKeys
+    keyed: bool  # whether there is a GROUP BY

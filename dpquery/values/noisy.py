@@ -1,0 +1,15 @@
+"""Released integers: public from here on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpquery.values.types import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Per released group the noisy integer of each part, in grid units, laid out as `Exact`."""
+
+    keys: tuple[tuple[Value, ...], ...]
+    sums: tuple[tuple[int, ...], ...]
