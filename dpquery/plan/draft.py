@@ -15,7 +15,7 @@ from dpquery.plan.scalar import Interval, Scalar
 class AggregateAsk:
     """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
 
-    `per_group` and `per_row` are contribution bounds as written; `epsilon` an explicit share. `name` is its column in the noisy table (a0, a1, ...).
+    `per_group` and `per_row` are contribution bounds as written; `epsilon` an explicit share. `name` is its column in the noisy table.
     """
 
     name: str
@@ -31,7 +31,7 @@ class AggregateAsk:
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """The contribution limits in force for the statement: OPTIONS, else the tables' (the least), else the schema's. `weights` is max_rows_contributed.
+    """The contribution limits in force: the statement's OPTIONS, else the tables' (the least), else the schema's. `weights` is max_rows_contributed.
 
     `groups_given` says that the statement itself set `groups`: then no default is in play and no warning about it is due.
     """

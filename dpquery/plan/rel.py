@@ -31,7 +31,10 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class UnitPath:
-    """Where a table's unit is found: physical `column`, in the table itself (no hops) or in the last hop's table. `type` has no casts along the path."""
+    """Where a table's unit is found: physical `column`, in the table itself (no hops) or in the last hop's.
+
+    `type` is the same all along the path: no casts.
+    """
 
     column: str
     type: Type
@@ -46,9 +49,10 @@ class ScanColumn:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A private base table: its declared columns, canonicalised and totally cast to their declared types; rows with a NULL unit or an orphaned path dropped.
+    """A private base table: its declared columns, canonicalised and totally cast; rows with a NULL unit or an orphaned path dropped.
 
-    `max_rows_per_unit` as declared: 1 is a registered invariant, anything larger is a wish. `unique` holds ids of registered unique, not-NULL columns.
+    `max_rows_per_unit` as declared: 1 is a registered invariant, anything larger is a wish.
+    `unique` holds ids of registered unique, not-NULL columns.
     `unit_columns` holds ids of columns that carry the unit itself, unmodified.
     """
 
@@ -63,7 +67,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Public:
-    """A public relation: `sql` reads declared public tables through allow-listed functions only; it is materialised as table `name` before the charge.
+    """A public relation: `sql` reads declared public tables through allow-listed functions only; it becomes table `name` before the charge.
 
     Column i of the materialised table is called `c<i>` and belongs to `columns[i]`.
     """
@@ -83,7 +87,10 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Each row with further columns, all computed from the input's columns. Needed below the null side of an outer join, where inlining would change the answer."""
+    """Each row with further columns, all computed from the input's columns.
+
+    Needed below the null side of an outer join, where inlining would change the answer.
+    """
 
     input: Private
     items: tuple[tuple[Column, Scalar], ...]

@@ -239,7 +239,7 @@ class CellBound:
 class Enforced:
     """All that the privacy argument may read of a release: bounding, the clamp of each part, and which part decides whether a group appears.
 
-    Derived once from the plan (privacy/contribution.py) and once, independently, by the lowering from the statement it wrote; the two prices must agree.
+    Derived once from the plan (privacy/contribution.py) and once, independently, by the lowering from what it wrote; the two prices must agree.
     """
 
     bounding: Bounding
