@@ -31,7 +31,8 @@ class Column:
     """A column of one relation of one statement. `id` is unique in the statement; lineage is equality of ids, never of names.
 
     `declared` is the interval of the schema: a wish, never believed, only the default of a clamp.
-    `values` is the declared list of the schema: a default key list. `public` names the public relation it comes from, if any.
+    `values` is the declared list of the schema: a default key list. `public` names the public relation it comes from, if any. `step` is the
+    declared grid of a FLOAT column.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Column:
     values: tuple[Value, ...] | None = None
     public: str | None = None
     nullable: bool = True
+    step: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
