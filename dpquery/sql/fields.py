@@ -1,0 +1,87 @@
+"""Read it or refuse it: the only place where the arguments of a sqlglot node are touched.
+
+A node of the parser may carry dozens of optional clauses. Whoever reads a node names the arguments that it understands; any other one that is
+set is refused by name, so that no clause is ever dropped in silence.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlglot import exp
+
+from dpquery.sql.refuse import refuse
+
+
+class Clause(NamedTuple):
+    """How an argument that nobody reads is refused: its code, its name in SQL, and what to write instead."""
+
+    code: str
+    words: str
+    instead: str | None = None
+
+
+CLAUSES: dict[str, Clause] = {
+    "sample": Clause("TABLESAMPLE", "TABLESAMPLE / USING SAMPLE", "leave the sample out: the noise protects, sampling does not"),
+    "pivots": Clause("PIVOT", "PIVOT / UNPIVOT", "SUM(CASE WHEN y = 1 THEN x ELSE 0 END) for each column"),
+    "laterals": Clause("LATERAL", "LATERAL", "a subquery in FROM or a join on the privacy unit"),
+    "qualify": Clause("QUALIFY", "QUALIFY", "HAVING, or QUALIFY on a window over aggregates"),
+    "windows": Clause("WINDOW", "WINDOW", "the window's definition inside OVER (...)"),
+    "locks": Clause("LOCK", "FOR UPDATE / FOR SHARE"),
+    "into": Clause("SELECT_INTO", "INTO"),
+    "hint": Clause("HINT", "a hint"),
+    "kind": Clause("SELECT_KIND", "SELECT AS STRUCT / AS VALUE"),
+    "connect": Clause("CONNECT_BY", "CONNECT BY"),
+    "match": Clause("MATCH_RECOGNIZE", "MATCH_RECOGNIZE"),
+    "distribute": Clause("DISTRIBUTE_BY", "DISTRIBUTE BY"),
+    "sort": Clause("SORT_BY", "SORT BY", "ORDER BY"),
+    "cluster": Clause("CLUSTER_BY", "CLUSTER BY", "ORDER BY"),
+    "cube": Clause("CUBE", "CUBE", "one statement per combination of keys"),
+    "rollup": Clause("ROLLUP", "ROLLUP", "one statement per level"),
+    "grouping_sets": Clause("GROUPING_SETS", "GROUPING SETS", "one statement per set of keys"),
+    "totals": Clause("GROUP_TOTALS", "WITH TOTALS", "one more statement without GROUP BY"),
+    "all": Clause("GROUP_BY_ALL", "GROUP BY ALL", "GROUP BY with the keys' names"),
+    "on_condition": Clause("JOIN_CONDITION", "this join condition"),
+    "match_condition": Clause("ASOF_JOIN", "MATCH_CONDITION"),
+    "recursive": Clause("RECURSIVE", "WITH RECURSIVE", "a subquery without recursion"),
+    "materialized": Clause("MATERIALIZED", "AS [NOT] MATERIALIZED", "the WITH clause without it"),
+    "ordinality": Clause("ORDINALITY", "WITH ORDINALITY"),
+    "version": Clause("TIME_TRAVEL", "FOR VERSION / FOR SYSTEM_TIME"),
+    "when": Clause("TIME_TRAVEL", "AT / BEFORE"),
+    "only": Clause("ONLY", "ONLY"),
+    "partition": Clause("PARTITION", "PARTITION"),
+    "catalog": Clause("QUALIFIED_NAME", "a catalogue name", "the table's name alone"),
+    "db": Clause("QUALIFIED_NAME", "a schema name", "the table's name alone"),
+    "except_": Clause("STAR_EXCLUDE", "EXCLUDE / EXCEPT", "the columns by name"),
+    "replace": Clause("STAR_REPLACE", "REPLACE", "the columns by name"),
+    "rename": Clause("STAR_RENAME", "RENAME", "the columns by name"),
+    "ilike": Clause("STAR_LIKE", "LIKE after a star", "the columns by name"),
+    "with_": Clause("WITH", "WITH here", "the WITH clause in front of the statement"),
+    "ordered": Clause("AGGREGATE_ORDER_BY", "ORDER BY inside a function"),
+    "percent": Clause("LIMIT_PERCENT", "LIMIT in percent", "LIMIT with a number of rows"),
+    "with_ties": Clause("WITH_TIES", "WITH TIES", "LIMIT with a number of rows"),
+}
+
+
+def take(node: exp.Expression, *names: str) -> tuple[Any, ...]:
+    """The arguments of these names, in this order, None where absent; refuses the node if any other argument of it is set."""
+    args = node.args
+    for name, value in args.items():
+        if name not in names and not unset(value):
+            raise unread(node, name, value)
+    return tuple(args.get(name) for name in names)
+
+
+def unset(value: object) -> bool:
+    """Whether an argument says nothing: absent, false or an empty list. A zero or an empty text says something."""
+    return value is None or value is False or (isinstance(value, list | tuple) and not value)
+
+
+def unread(node: exp.Expression, name: str, value: object) -> Exception:
+    """The refusal of an argument that nobody reads."""
+    kind = type(node).__name__.upper()
+    clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r}")
+    first = value[0] if isinstance(value, list | tuple) else value
+    where = first if isinstance(first, exp.Expression) else node
+    message = f"{clause.words} is not supported in {kind} and cannot be left out without changing the answer"
+    return refuse(clause.code, message, node=where, instead=clause.instead)
