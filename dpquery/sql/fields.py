@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
+from dpquery.errors import Refused
 from dpquery.sql.refuse import refuse
 
 
@@ -63,7 +64,7 @@ CLAUSES: dict[str, Clause] = {
 }
 
 
-def take(node: exp.Expression, *names: str) -> tuple[Any, ...]:
+def take(node: exp.Expr, *names: str) -> tuple[Any, ...]:
     """The arguments of these names, in this order, None where absent; refuses the node if any other argument of it is set."""
     args = node.args
     for name, value in args.items():
@@ -77,11 +78,11 @@ def unset(value: object) -> bool:
     return value is None or value is False or (isinstance(value, list | tuple) and not value)
 
 
-def unread(node: exp.Expression, name: str, value: object) -> Exception:
+def unread(node: exp.Expr, name: str, value: object) -> Refused:
     """The refusal of an argument that nobody reads."""
     kind = type(node).__name__.upper()
     clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r}")
     first = value[0] if isinstance(value, list | tuple) else value
-    where = first if isinstance(first, exp.Expression) else node
+    where = first if isinstance(first, exp.Expr) else node
     message = f"{clause.words} is not supported in {kind} and cannot be left out without changing the answer"
     return refuse(clause.code, message, node=where, instead=clause.instead)

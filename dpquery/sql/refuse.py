@@ -13,14 +13,14 @@ SEARCHED = 200  # nodes looked through for one with a place: the text may be hos
 
 
 def refuse(
-    code: str, message: str, *, node: exp.Expression | None = None, instead: str | None = None, source: str = "", position: Position | None = None
+    code: str, message: str, *, node: exp.Expr | None = None, instead: str | None = None, source: str = "", position: Position | None = None
 ) -> Refused:
     """The refusal to raise. Its position is that of the first token below `node`, unless given."""
     where = position if position is not None or node is None else place(node)
     return Refused(code, message, position=where, instead=instead, source=source or None)
 
 
-def place(node: exp.Expression) -> Position | None:
+def place(node: exp.Expr) -> Position | None:
     """Where a node stands in the text: the leftmost token found in it; None where the parser kept none."""
     found: Position | None = None
     for count, below in enumerate(node.walk()):
@@ -39,7 +39,7 @@ def near(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(repr(by_folded[other]) for other in close)}?)" if close else ""
 
 
-def _own(node: exp.Expression) -> Position | None:
+def _own(node: exp.Expr) -> Position | None:
     """The node's own token, where the parser noted one. The parser counts columns at the token's end."""
     meta = node.meta
     if "line" not in meta or "start" not in meta:
