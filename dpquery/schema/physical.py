@@ -1,0 +1,51 @@
+"""What a source really holds, as its catalogue says: filled in by a backend's inspection, read by `check` and `draft`. No row's value is in here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PhysicalKind(StrEnum):
+    """What stands behind a table's name."""
+
+    TABLE = "table"  # a base table of the database
+    VIEW = "view"  # a physical view or a table macro
+    PARQUET = "parquet"
+    CSV = "csv"  # every column is text until the scan casts it
+    OTHER = "other"  # a temporary, system or foreign table
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalColumn:
+    """One column. `type` is the engine's spelling in upper case: `BIGINT`, `DECIMAL(10,2)`, `TIMESTAMP WITH TIME ZONE`, `STRUCT(...)`.
+
+    An ENUM's type is plain `ENUM`: its members may be private. `not_null` counts only where the engine enforces it. `collation` is None where
+    text is compared by its bytes. `sql` reads the column as the engine's scans do, total casts included: quoted names, free of analysts' text.
+    """
+
+    name: str
+    type: str
+    sql: str
+    not_null: bool = False
+    generated: bool = False
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalTable:
+    """One table. `relation` is what may stand after FROM; `unique` names the columns that each alone bear an enforced, validated UNIQUE or PRIMARY KEY.
+
+    `files` lists the files behind it, absolute, in a fixed order; none for a table of a database.
+    """
+
+    name: str
+    kind: PhysicalKind
+    relation: str
+    columns: tuple[PhysicalColumn, ...]
+    unique: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
+
+    def column(self, name: str) -> PhysicalColumn | None:
+        """The column of that name, as the engine finds it: whatever its case."""
+        return next((c for c in self.columns if c.name.casefold() == name.casefold()), None)
