@@ -1,0 +1,49 @@
+# dpquery: `make` lists the targets. Each one makes the virtual environment it needs from requirements.lock.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-all lint format types imports bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(READY)  ## make the virtual environment and install dpquery into it
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'dpquery needs Python 3.11 or later: make PYTHON=python3.11'; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo 'Python lacks venv: install it first (Debian: apt install python3-venv)'; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## make the sample shop in demo/, ask three questions, show EXPLAIN and the budget
+	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/00_demo.sh
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+test-all: $(READY)  ## run the tests, the slow ones too
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)  ## check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## write the format
+	$(BIN)/ruff format .
+
+types: $(READY)  ## check types
+	$(BIN)/mypy
+
+imports: $(READY)  ## check that rooms only look down
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## measure against plain DuckDB
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:  ## remove the demo and all caches; keeps the virtual environment
+	rm -rf demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
