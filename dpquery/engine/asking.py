@@ -1,0 +1,103 @@
+"""The price a statement asks for: its own OPTIONS, the caller's arguments, the schema's policy; read as exact numbers, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from dpquery.accounting.convert import epsilon_up
+from dpquery.errors import Refused
+from dpquery.plan.draft import Options
+from dpquery.plan.release import Ask
+from dpquery.schema.model import Schema
+
+LARGEST_EPSILON = Fraction(50)
+Amount = str | int | float | Decimal | Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the caller asked for beside the statement; None where silent."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    confidence: Fraction | None = None
+
+
+def amount(name: str, given: Amount | None) -> Fraction | None:
+    """The exact value of a number as people write it: 0.1 is one tenth, as text, Decimal or float. Refused if it is no finite number."""
+    if given is None or isinstance(given, Fraction):
+        return given
+    text = str(given)
+    if isinstance(given, bool) or text != text.strip() or "_" in text or len(text) > 100:
+        raise _no_number(name)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise _no_number(name) from None
+    if not number.is_finite():
+        raise Refused("BAD_PRICE", f"{name} must be a finite number", instead=f"give {name} as a plain decimal such as 0.5")
+    if number and abs(number.adjusted()) > 400:
+        raise Refused("BAD_PRICE", f"{name} is out of all proportion", instead=f"give {name} as a plain decimal such as 0.5")
+    return Fraction(number)
+
+
+def _no_number(name: str) -> Refused:
+    return Refused("BAD_PRICE", f"{name} is not a number", instead=f"give {name} as a plain decimal such as 0.5, without spaces")
+
+
+def call(epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None) -> Call:
+    """The caller's arguments as exact numbers."""
+    return Call(amount("epsilon", epsilon), amount("delta", delta), amount("rho", rho), amount("confidence", confidence))
+
+
+def ask(options: Options, given: Call, schema: Schema) -> Ask:
+    """The price and noise of the statement. Refused where statement and caller differ, or where the policy does not allow it."""
+    epsilon = _agreed("epsilon", options.epsilon, given.epsilon)
+    rho = _agreed("rho", options.rho, given.rho)
+    delta = _agreed("delta", options.delta, given.delta)
+    if epsilon is not None and rho is not None:
+        raise Refused("TWO_PRICES", "epsilon and rho are two ways to name one price", instead="give one of them")
+    if delta is None:
+        delta = Fraction(schema.per_query.delta)
+    if epsilon is None and rho is None:
+        epsilon = None if schema.per_query.epsilon is None else Fraction(schema.per_query.epsilon)
+    if epsilon is None and rho is None:
+        raise Refused("NO_PRICE", "neither the statement nor the schema's per_query names a price", instead="give an epsilon, such as 0.5")
+    _in_range(epsilon, rho, delta, schema)
+    confidence = given.confidence or options.confidence or Fraction(95, 100)
+    if not Fraction(1, 2) <= confidence < 1:
+        raise Refused("BAD_CONFIDENCE", "the confidence level must lie in [0.5, 1)", instead="0.95 is usual")
+    return Ask(delta, epsilon, rho, options.noise, options.selection, options.selection_epsilon, confidence)
+
+
+def _agreed(name: str, in_statement: Fraction | None, in_call: Fraction | None) -> Fraction | None:
+    if in_statement is not None and in_call is not None and in_statement != in_call:
+        raise Refused("TWO_PRICES", f"the statement's OPTIONS and the call name different values of {name}", instead="give it in one place")
+    return in_call if in_statement is None else in_statement
+
+
+def _in_range(epsilon: Fraction | None, rho: Fraction | None, delta: Fraction, schema: Schema) -> None:
+    for name, value in (("epsilon", epsilon), ("rho", rho)):
+        if value is not None and value <= 0:
+            raise Refused("BAD_PRICE", f"{name} must be above 0: no answer is free", instead=f"give a positive {name}, such as 0.5")
+    unsafe = schema.unsafe_testing
+    if delta < 0 or delta > 1 or (delta == 1 and not unsafe):
+        raise Refused("BAD_DELTA", "delta must lie in [0, 1)", instead="give a small delta, such as 1e-9, far below 1 / number of people")
+    if rho is not None and delta == 0:
+        raise Refused("RHO_NEEDS_DELTA", "a price in rho has no epsilon at delta 0", instead="give a delta, or a price in epsilon")
+    if epsilon is not None:
+        within_policy(epsilon, schema)
+    elif rho is not None and delta < 1:
+        within_policy(epsilon_up(rho, delta), schema)
+
+
+def within_policy(epsilon: Fraction | None, schema: Schema) -> None:
+    """Nothing, or Refused where a statement's epsilon passes 50 or the schema's per_query.max_epsilon."""
+    largest = schema.per_query.max_epsilon
+    if not schema.unsafe_testing and (epsilon is None or epsilon > LARGEST_EPSILON):
+        raise Refused("EPSILON_TOO_LARGE", "epsilon above 50 protects nobody", instead="give an epsilon of at most 50; below 1 is usual")
+    if largest is not None and (epsilon is None or epsilon > Fraction(largest)):
+        raise Refused("EPSILON_TOO_LARGE", f"the schema allows at most epsilon {largest} per statement", instead=f"ask for at most {largest}")

@@ -1,0 +1,74 @@
+"""What the doors call: open a session, make a ledger, check and register data, draft a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpquery import ledger as ledgers
+from dpquery.backends import duckdb as backend_door
+from dpquery.backends import inspect
+from dpquery.engine.session import Session
+from dpquery.errors import SchemaError
+from dpquery.schema.check import Report
+from dpquery.schema.check import check as check_schema
+from dpquery.schema.draft import draft
+from dpquery.schema.model import Schema
+from dpquery.schema.read import read as read_schema
+
+__all__ = ["Report", "check", "create_ledger", "draft_schema", "open_session"]
+
+
+def open_session(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Session:
+    """A session for one analyst (`default` where none is named); the ledger lies beside the schema file where none is named."""
+    return Session(read_schema(schema), analyst, None if ledger is None else Path(ledger))
+
+
+def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
+    """The path of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
+    read = read_schema(schema)
+    before = backend_door.identity(read)
+    report = _checked(read)
+    if not report.ok:
+        raise _unfit(report, read)
+    where = Path(path) if path is not None else read.default_ledger
+    return ledgers.create(read, where, fingerprint=backend_door.fingerprint(read), identity=before)
+
+
+def check(schema: str | Path, register: bool = False, ledger: str | Path | None = None) -> Report:
+    """How the data fits the schema: for the owner's eyes. With `register`, a fitting data version is admitted to the ledger."""
+    read = read_schema(schema)
+    before = backend_door.identity(read)
+    report = _checked(read)
+    if not register:
+        return report
+    if not report.ok:
+        raise _unfit(report, read)
+    opened = ledgers.open(Path(ledger) if ledger is not None else read.default_ledger, read)
+    try:
+        version = opened.register(backend_door.fingerprint(read), before)
+    finally:
+        opened.close()
+    return report.registered(version)
+
+
+def draft_schema(files: Sequence[str | Path]) -> str:
+    """A schema file drafted from physical types alone; what only the owner can promise is left to fill in."""
+    return draft(inspect.files([Path(f) for f in files]))
+
+
+def _checked(schema: Schema) -> Report:
+    backend = backend_door.open(schema)
+    try:
+        return check_schema(schema, backend.describe(), backend.owner_rows)
+    finally:
+        backend.close()
+
+
+def _unfit(report: Report, schema: Schema) -> SchemaError:
+    first = next(f for f in report.findings if f.severity == "error")
+    return SchemaError(
+        "DATA_UNFIT",
+        f"the data does not fit {schema.file.name}: {first.message}",
+        instead="`dpquery check` lists everything; mend the data or the schema",
+    )

@@ -1,0 +1,221 @@
+"""What is written down of a release: its record in the ledger, and the receipt that goes with the answer."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from importlib.metadata import version as installed
+from typing import TYPE_CHECKING, Any, assert_never
+
+from dpquery.mechanisms import Noise
+from dpquery.numbers import decimal_up
+from dpquery.plan.release import WEIGHT_BITS, Additive, GroupCap, ListedKeys, Mechanism, NoKeys, One, Part, PrivateKeys, Release, RowWeights, Units
+from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnings
+from dpquery.schema.model import Schema
+
+if TYPE_CHECKING:
+    from dpquery.engine.session import Prepared
+    from dpquery.ledger import Balance, Entry
+
+JSON = Any
+PLAN_VERSION = 1  # counts changes after which the same statement may be bounded, priced or answered otherwise
+
+
+def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSON]:
+    """The ledger's record of a charge: functions of the statement, the schema and public tables only."""
+    return {
+        "dataset": schema.dataset,
+        "data_version": version,
+        "statement": prepared.text[:10_000],
+        "plan": plan_hash(prepared),
+        "schema": schema.digest,
+        "releases": releases(prepared, schema),
+        "keys": keys(prepared),
+        "lemmas": list(lemmas(prepared.release)),
+        "software": software(),
+    }
+
+
+def receipt(prepared: Prepared, schema: Schema, entry: Entry, version: int, said: tuple[str, ...], balance: Balance) -> Mapping[str, JSON]:
+    """What the analyst keeps: enough to say what was paid for which noise under which bounds."""
+    return {
+        "entry": entry.id,
+        "commitment": entry.commitment,
+        "dataset": schema.dataset,
+        "analyst": balance.account,
+        "data_version": version,
+        "time": entry.time,
+        "plan": plan_hash(prepared),
+        "price": price(prepared),
+        "adjacency": str(schema.adjacency),
+        "releases": releases(prepared, schema),
+        "keys": keys(prepared),
+        "lemmas": list(lemmas(prepared.release)),
+        "software": software(),
+        "unsafe_testing": schema.unsafe_testing,
+        "left": balance.as_dict(),
+        "warnings": list(said),
+    }
+
+
+def software() -> str:
+    """The name and version of what made the answer."""
+    return f"dpquery {installed('dpquery')}"
+
+
+def plan_hash(prepared: Prepared) -> str:
+    """SHA-256 of the bounded plan and what is done above the noise; the salt and the noise are no part of it."""
+    content = repr((PLAN_VERSION, prepared.release, prepared.question.post.sql))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def number(value: Fraction | None, places: int = 24) -> str:
+    """A decimal string, rounded up; "infinite" where there is no finite one."""
+    if value is None:
+        return "infinite"
+    return format(decimal_up(value, places).normalize(), "f") if value < 10**15 else f"{Decimal(value.numerator) / value.denominator:.6e}"
+
+
+def price(prepared: Prepared) -> Mapping[str, str]:
+    """The statement's guarantee standing alone, and what the ledger is charged for it."""
+    priced, asked = prepared.priced, prepared.ask
+    return {
+        "epsilon": number(priced.epsilon),
+        "delta": number(priced.delta),
+        "rho": number(priced.price.rho),
+        "charged_epsilon": number(priced.price.epsilon),
+        "charged_delta": number(priced.price.delta),
+        "asked": number(asked.epsilon if asked.epsilon is not None else asked.rho),
+        "asked_in": "epsilon" if asked.epsilon is not None else "rho",
+    }
+
+
+def unit_of(part: Part) -> Fraction:
+    """What one grid unit of a part is worth in the value's own units."""
+    match part.row:
+        case One():
+            unit = Fraction(1)
+        case Units(step=step, centred=centred):
+            unit = step / 2 if centred else step
+        case _:
+            assert_never(part.row)
+    return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive) else unit
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One part as it is released: its noise and sensitivity, in the value's own units."""
+
+    noise: Noise
+    sensitivity: Sensitivity
+    unit: Fraction
+    share: Fraction
+
+    def as_dict(self) -> dict[str, JSON]:
+        """The fields of the JSON contract; lengths in the value's own units."""
+        s, unit = self.sensitivity, self.unit
+        return {
+            "l0": s.l0,
+            "linf": plain(s.linf * unit),
+            "l1": plain(s.l1 * unit),
+            "l2_squared": plain(s.l2_squared * unit**2),
+            "noise": str(self.noise.mechanism),
+            "scale": scale(self.noise, unit),
+            "step": plain(unit),
+            "share": plain(self.share),
+            "lemma": s.lemma,
+        }
+
+
+def plain(value: Fraction) -> int | float:
+    """A number for people and JSON."""
+    return int(value) if value.denominator == 1 and abs(value) < 2**53 else float(value)
+
+
+def scale(noise: Noise, unit: Fraction) -> float:
+    """The scale b of Laplace noise or the sigma of Gaussian noise, in the value's own units."""
+    match noise.mechanism:
+        case Mechanism.LAPLACE:
+            return float(noise.parameter * unit)
+        case Mechanism.GAUSSIAN:
+            return math.sqrt(noise.parameter) * float(unit)
+        case _:
+            assert_never(noise.mechanism)
+
+
+def measured(prepared: Prepared, schema: Schema) -> tuple[Measured, ...]:
+    """Every part of the release, in order."""
+    release, priced = prepared.release, prepared.priced
+    found = sensitivities(enforced(release), schema.adjacency)
+    return tuple(
+        Measured(noise, sensitivity, unit_of(part), share)
+        for part, noise, sensitivity, share in zip(release.table.parts, priced.noises, found, priced.shares, strict=True)
+    )
+
+
+def releases(prepared: Prepared, schema: Schema) -> list[JSON]:
+    """Per aggregate: bounds, caps, and noise and sensitivity of its parts (the first one's fields stand for the aggregate)."""
+    parts = measured(prepared, schema)
+    rows = [dict(row) for row in _aggregates(prepared.release, parts)]
+    hidden = _hidden_count(prepared.release)
+    if hidden is not None:
+        rows.append({"aggregate": "(units per group, not shown: decides which groups appear)", **parts[hidden].as_dict()})
+    return rows
+
+
+def _aggregates(release: Release, parts: tuple[Measured, ...]) -> Iterator[dict[str, JSON]]:
+    caps = bounding(release)
+    for aggregate in release.aggregates:
+        own = [parts[i].as_dict() for i in aggregate.parts]
+        bounds = None if aggregate.bounds is None else [plain(aggregate.bounds.low), plain(aggregate.bounds.high)]
+        row = {"aggregate": aggregate.label, **own[0], "bounds": bounds, **caps, "lemmas": sorted({p["lemma"] for p in own})}
+        if len(own) > 1:
+            row["parts"] = own
+        if aggregate.notes:
+            row["notes"] = list(aggregate.notes)
+        yield row
+
+
+def _hidden_count(release: Release) -> int | None:
+    """The part that only decides which groups appear, where no aggregate shows it."""
+    if isinstance(release.keys, PrivateKeys) and all(release.keys.count not in a.parts for a in release.aggregates):
+        return release.keys.count
+    return None
+
+
+def bounding(release: Release) -> dict[str, JSON]:
+    """The caps in force: groups per unit or row weights."""
+    match release.table.bounding:
+        case GroupCap(groups=groups, idle=None):
+            return {"max_groups_contributed": groups}
+        case GroupCap(groups=groups, idle=idle):
+            return {"max_groups_contributed": groups, "cap_skipped": idle}
+        case RowWeights(rows=rows):
+            return {"max_rows_contributed": rows}
+        case _:
+            assert_never(release.table.bounding)
+
+
+def keys(prepared: Prepared) -> Mapping[str, JSON]:
+    """The rule by which groups appear."""
+    release, priced = prepared.release, prepared.priced
+    names = [key.name for key in release.table.keys]
+    match release.keys:
+        case NoKeys():
+            return {"rule": "none", "names": names}
+        case ListedKeys(rows=rows, origin=origin):
+            return {"rule": "listed", "names": names, "count": len(rows), "origin": origin}
+        case PrivateKeys(minimum=minimum):
+            return {"rule": "threshold", "names": names, "threshold": priced.threshold, "min_units": minimum, "delta": number(priced.price.delta)}
+        case _:
+            assert_never(release.keys)
+
+
+def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
+    """What the plan itself gives reason to say, before any data was read."""
+    unsafe = ("UNSAFE TESTING: the schema lifts the limits; this answer protects nobody.",) if schema.unsafe_testing else ()
+    return (*unsafe, *warnings(prepared.release))

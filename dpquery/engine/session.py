@@ -1,0 +1,219 @@
+"""The corridor: what happens to one statement, in order. The only module with effects in sequence."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
+
+from dpquery.backends import duckdb as backend_door
+from dpquery.backends.lower import lower
+from dpquery.backends.port import Backend, BoundedSQL
+from dpquery.backends.public import facts
+from dpquery.engine import asking, receipt
+from dpquery.engine.explain import Explanation, explanation
+from dpquery.errors import Fault, Refused, SchemaError
+from dpquery.ledger import Balance, Entry, Ledger
+from dpquery.ledger import open as open_ledger
+from dpquery.mechanisms import SystemBits
+from dpquery.plan.draft import Question
+from dpquery.plan.release import Ask, Release
+from dpquery.privacy import bound, calibrate, reprice
+from dpquery.privacy.cost import Priced
+from dpquery.release import answer as answers
+from dpquery.release import noise, post
+from dpquery.release.answer import Answer
+from dpquery.schema.describe import TableInfo, tables_info
+from dpquery.schema.model import Schema
+from dpquery.sql import read as read_sql
+from dpquery.values.exact import Exact
+
+Progress = Callable[[float], None]
+
+# Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
+BLAMELESS = frozenset({"INTERRUPTED", "DATA_CHANGED", "PRICE_DIFFERS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement bounded, priced and lowered; no private row was read for it and nothing was charged."""
+
+    text: str
+    question: Question
+    ask: Ask
+    release: Release
+    priced: Priced
+    lowered: BoundedSQL
+
+
+class Session:
+    """One analyst's door to one data set. Not for use by several threads at once."""
+
+    def __init__(self, schema: Schema, analyst: str | None, ledger: Path | None) -> None:
+        self.schema = schema
+        self.analyst = analyst or "default"
+        self.ledger_path = ledger or schema.default_ledger
+        self._ledger: Ledger | None = None
+        self._backend: Backend | None = None
+
+    def query(
+        self,
+        sql: str,
+        *,
+        epsilon: asking.Amount | None = None,
+        delta: asking.Amount | None = None,
+        rho: asking.Amount | None = None,
+        dialect: str = "duckdb",
+        confidence: asking.Amount | None = None,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged."""
+        ledger = self.ledger
+        try:
+            version = self._admitted(ledger)
+            prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
+            entry = ledger.charge(self.analyst, prepared.priced.price, receipt.record(prepared, self.schema, version))
+        except (Refused, SchemaError) as refusal:
+            ledger.refused(self.analyst, {"statement": sql[:10_000], "code": refusal.code})
+            raise
+        return self._release(prepared, entry, version, ledger, progress)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: asking.Amount | None = None,
+        delta: asking.Amount | None = None,
+        rho: asking.Amount | None = None,
+        dialect: str = "duckdb",
+        confidence: asking.Amount | None = None,
+    ) -> Explanation:
+        """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
+        return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect), self.schema)
+
+    def budget(self) -> Balance:
+        """What this analyst's account has spent and has left."""
+        return self.ledger.balance(self.analyst)
+
+    def tables(self) -> tuple[TableInfo, ...]:
+        """What an analyst may ask of: declared tables and columns, from the schema alone."""
+        return tables_info(self.schema)
+
+    def _prepare(self, sql: str, call: asking.Call, dialect: str) -> Prepared:
+        """Everything before the charge. Reads public tables only."""
+        question = read_sql(sql, self.schema, dialect=dialect)
+        ask = asking.ask(question.options, call, self.schema)
+        found = facts(question.draft, self.backend)
+        release = bound(question.draft, found, self.schema.adjacency)
+        priced = calibrate(release, ask, self.schema.adjacency)
+        asking.within_policy(priced.epsilon, self.schema)
+        post.check(question.post, answers.empty_columns(release))
+        lowered = lower(release, secrets.randbits(63))
+        self.backend.bind(lowered)
+        return Prepared(sql, question, ask, release, priced, lowered)
+
+    def _release(self, prepared: Prepared, entry: Entry, version: int, ledger: Ledger, progress: Progress | None) -> Answer:
+        """Everything after the charge: run, re-derive the price, add noise, finish. Whatever breaks here stays charged."""
+        try:
+            exact = self._run(prepared, progress)
+            if self._version(ledger) != version:
+                raise Fault("DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again")
+            if reprice(prepared.lowered.enforced, prepared.priced, self.schema.adjacency) != prepared.priced.price:
+                raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
+            answer = self._finish(exact, prepared, entry, version, ledger)
+        except BaseException as broken:
+            raise self._charged(broken, entry, ledger) from None
+        ledger.settle(entry.id, "released")
+        return answer
+
+    def _run(self, prepared: Prepared, progress: Progress | None) -> Exact:
+        types = tuple(key.type for key in prepared.release.table.keys)
+        with _ticking(progress):
+            return self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
+
+    def _finish(self, exact: Exact, prepared: Prepared, entry: Entry, version: int, ledger: Ledger) -> Answer:
+        release, priced, how = prepared.release, prepared.priced, prepared.question.post
+        noisy = noise.add(exact, release, priced, SystemBits())
+        columns = answers.columns(noisy, release)
+        how, table, lost = answers.finished(how, columns, release, self.schema.limits)
+        rows = table.column(table.num_columns - 1).to_pylist() if how.rowed else None
+        table = table.select(range(len(how.outputs)))
+        bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
+        said = (*prepared.question.warnings, *receipt.plan_warnings(prepared, self.schema), *lost, *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)))
+        paper = receipt.receipt(prepared, self.schema, entry, version, said, ledger.balance(self.analyst))
+        return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
+
+    def _charged(self, broken: BaseException, entry: Entry, ledger: Ledger) -> BaseException:
+        """What the analyst is told of a failure after the charge: a constant Fault with the entry's id. The entry is marked, never refunded."""
+        if isinstance(broken, Fault):
+            fault = Fault(broken.code, broken.message + " (the price stays charged)", instead=broken.instead, entry=entry.id)
+        elif isinstance(broken, KeyboardInterrupt):
+            fault = Fault("INTERRUPTED", "the query was interrupted (the price stays charged)", entry=entry.id)
+            self._drop_backend()
+        else:
+            fault = Fault("INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id)
+        ledger.settle(entry.id, "failed" if fault.code in BLAMELESS else "timeout")
+        return fault
+
+    # ---- what is opened on first use ---------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The open ledger; a missing one is a Fault."""
+        if self._ledger is None:
+            self._ledger = open_ledger(self.ledger_path, self.schema)
+        return self._ledger
+
+    @property
+    def backend(self) -> Backend:
+        """The engine, started on first use."""
+        if self._backend is None:
+            self._backend = backend_door.open(self.schema)
+        return self._backend
+
+    def _version(self, ledger: Ledger) -> int | None:
+        return ledger.version_of(backend_door.identity(self.schema), lambda: backend_door.fingerprint(self.schema))
+
+    def _admitted(self, ledger: Ledger) -> int:
+        """The number of the data version at hand; a version that the owner has not registered is refused."""
+        version = self._version(ledger)
+        if version is None:
+            raise SchemaError("DATA_NOT_REGISTERED", "the data is not a version that its owner registered", instead="the owner runs `dpquery check --register`")
+        return version
+
+    def _drop_backend(self) -> None:
+        if self._backend is not None:
+            self._backend.close()
+            self._backend = None
+
+    def close(self) -> None:
+        """Nothing is left open: engine and ledger are closed."""
+        self._drop_backend()
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+
+
+@contextmanager
+def _ticking(progress: Progress | None) -> Iterator[None]:
+    """Elapsed seconds to `progress` each second: time only, never the engine's own measure of how far it is."""
+    if progress is None:
+        yield
+        return
+    start, done = monotonic(), Event()
+
+    def tick() -> None:
+        while not done.wait(1.0):
+            progress(monotonic() - start)
+
+    thread = Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

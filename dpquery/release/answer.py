@@ -1,0 +1,135 @@
+"""The answer: noisy integers finished into values, run through the statement's upper part, with an error bar on every cell that has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, assert_never
+
+from dpquery.aggregates import CARDS
+from dpquery.aggregates.fieller import ratio
+from dpquery.errors import Fault
+from dpquery.plan.draft import Affine, Output, Post, Ratio
+from dpquery.plan.release import Aggregate, PrivateKeys, Release
+from dpquery.privacy.cost import Priced
+from dpquery.release import post
+from dpquery.schema.model import Limits
+from dpquery.values.noisy import Noisy
+from dpquery.values.types import INTEGER, Type, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TYPE_NAMES = {
+    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "uint64": "UBIGINT", "float": "FLOAT",
+    "double": "DOUBLE", "string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR", "date32[day]": "DATE", "null": "NULL",
+}
+Bar = tuple[Any, Any] | None
+NoisyColumn = tuple[str, Type, Sequence[Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A released table: `types` are SQL names parallel to its columns; `intervals[i]` is None or a list of (low, high) or None, parallel to the rows."""
+
+    table: pa.Table
+    types: tuple[str, ...]
+    intervals: tuple[tuple[Bar, ...] | None, ...]
+    confidence: Fraction
+    warnings: tuple[str, ...]
+    receipt: Mapping[str, Any]
+
+
+def columns(noisy: Noisy, release: Release) -> list[NoisyColumn]:
+    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`."""
+    keys = [(f"k{i}", key.type, [row[i] for row in noisy.keys]) for i, key in enumerate(release.table.keys)]
+    values = [(a.name, a.type, CARDS[a.card].finish(a, _sums(a, noisy))) for a in release.aggregates]
+    return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys))))]
+
+
+def empty_columns(release: Release) -> list[NoisyColumn]:
+    """The same table without rows: to bind the upper part before anything is charged."""
+    return columns(Noisy((), tuple(() for _ in release.table.parts)), release)
+
+
+def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: Limits) -> tuple[Post, pa.Table, tuple[str, ...]]:
+    """The statement's upper part run over the noisy table. Should it break, the noisy table itself: what was paid for is never lost."""
+    try:
+        return how, post.run(how, given, limits), ()
+    except Fault:
+        names = [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
+        kept = tuple(Output(name, Affine(column[0]) if column[0].startswith("a") else None) for name, column in zip(names, given, strict=False))
+        raw = Post(f"SELECT {', '.join(column[0] for column in given)} FROM noisy ORDER BY __row", kept)
+        return raw, post.run(raw, given, limits), ("What the statement does with the released values failed; here are the released values themselves.",)
+
+
+def type_names(table: pa.Table) -> tuple[str, ...]:
+    """The SQL names of an answer's column types."""
+    return tuple(_type_name(field.type) for field in table.schema)
+
+
+def _type_name(arrow: pa.DataType) -> str:
+    text = str(arrow)
+    if text.startswith("decimal128"):
+        return f"DECIMAL({arrow.precision},{arrow.scale})"
+    return TYPE_NAMES.get(text, "TIMESTAMP" if text.startswith("timestamp") else text.upper())
+
+
+def intervals(outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction) -> tuple[tuple[Bar, ...] | None, ...]:
+    """The error bars of each output column, parallel to the answer's rows; `rows` are their places in the noisy table, None where rows were merged."""
+    if rows is None:
+        return tuple(None for _ in outputs)
+    named = {a.name: a for a in release.aggregates}
+    return tuple(None if o.interval is None else _bars(o.interval, named, rows, noisy, priced, confidence) for o in outputs)
+
+
+def _bars(how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[int], noisy: Noisy, priced: Priced, confidence: Fraction) -> tuple[Bar, ...]:
+    match how:
+        case Affine(aggregate=name, factor=factor, offset=offset):
+            a = named[name]
+            found = CARDS[a.card].interval(a, _sums(a, noisy), tuple(priced.noises[i] for i in a.parts), confidence)
+            return tuple(_affine(found[row], factor, offset) for row in rows)
+        case Ratio(top=top, bottom=bottom, factor=factor):
+            over, under = named[top], named[bottom]
+            if len(over.parts) != 1 or len(under.parts) != 1:
+                return tuple(None for _ in rows)
+            x, y = noisy.sums[over.parts[0]], noisy.sums[under.parts[0]]
+            noises = priced.noises[over.parts[0]], priced.noises[under.parts[0]]
+            scale = factor * over.step / under.step
+            return tuple(_affine(ratio(x[row], y[row], *noises, confidence), scale, Fraction(0)) for row in rows)
+        case _:
+            assert_never(how)
+
+
+def _affine(bar: Bar, factor: Fraction, offset: Fraction) -> Bar:
+    if bar is None or (factor == 1 and offset == 0):
+        return bar
+    ends = sorted(float(factor * Fraction(end) + offset) for end in bar)
+    return ends[0], ends[1]
+
+
+def _sums(aggregate: Aggregate, noisy: Noisy) -> tuple[Sequence[int], ...]:
+    return tuple(noisy.sums[part] for part in aggregate.parts)
+
+
+def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Bar, ...] | None], release: Release, groups: int) -> tuple[str, ...]:
+    """What the released table itself gives reason to say."""
+    said = []
+    if isinstance(release.keys, PrivateKeys):
+        if groups == 0:
+            said.append("No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more.")
+        else:
+            said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
+    for place, output in enumerate(outputs):
+        column = bars[place]
+        if column is None:
+            continue
+        wide = sum(1 for value, bar in zip(table.column(place).to_pylist(), column, strict=True) if _too_wide(value, bar))
+        if wide:
+            said.append(f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. Pay more, or ask for larger groups.")
+    return tuple(said)
+
+
+def _too_wide(value: Any, bar: Bar) -> bool:
+    return bar is not None and value is not None and float(bar[1]) - float(bar[0]) > abs(float(value))

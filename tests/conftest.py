@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+CASES = Path(__file__).parent / "cases"
+
+
+@pytest.fixture(scope="session")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The schema file of a case fixture (base, wide, silent), with its DuckDB file and a fresh ledger beside it; made once per process."""
+    from dpquery.engine import create_ledger
+
+    made: dict[str, Path] = {}
+
+    def make(name: str) -> Path:
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            with duckdb.connect(str(folder / f"{name}.duckdb")) as con:
+                con.execute((CASES / f"{name}.sql").read_text())
+            schema = folder / f"{name}.yaml"
+            shutil.copy(CASES / f"{name}.yaml", schema)
+            create_ledger(schema)
+            made[name] = schema
+        return made[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def session(dataset: Callable[[str], Path]) -> Iterator[Callable[[str], object]]:
+    """An open session on a case fixture, kept for the whole process."""
+    from dpquery.engine import open_session
+    from dpquery.engine.session import Session
+
+    opened: dict[str, Session] = {}
+
+    def get(name: str) -> Session:
+        if name not in opened:
+            opened[name] = open_session(dataset(name))
+        return opened[name]
+
+    yield get
+    for one in opened.values():
+        one.close()
