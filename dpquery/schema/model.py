@@ -61,11 +61,19 @@ class FileKind(StrEnum):
 
 
 class Files(Model):
-    """The files of one table: `pattern` as written, relative to the schema file; the list itself is fixed at registration."""
+    """The files of one table: `pattern` as written, relative to the schema file; the list itself is fixed at registration.
+
+    Where the schema lists several patterns, `pattern` holds one a line: read `patterns`.
+    """
 
     kind: FileKind
     pattern: str
     csv: CsvFormat = CsvFormat()
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns, each relative to the schema file."""
+        return tuple(self.pattern.split("\n"))
 
 
 class Table(Model):

@@ -1,0 +1,265 @@
+"""The schema file's own format, key by key: what may be written, in which type, and what it means. One value is looked at here at a time;
+what several keys must agree on is `promise`'s matter. Editors complete from the JSON Schema made of these models.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+MAX_COUNT: Final = 10**9
+MAX_TEXT: Final = 1024
+MAX_SQL: Final = 65_536
+
+Scalar = bool | int | Decimal | str | None
+
+
+def _wrong(code: str, message: str) -> PydanticCustomError:
+    return PydanticCustomError(code, message.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]  # the message is no template
+
+
+def shown(value: object) -> str:
+    """A value as an error names it: the kind for a block, the text for a word, cut where it is long."""
+    match value:
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return "a list"
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"`{value[:60]}`" + ("..." if len(value) > 60 else "")
+        case _:
+            return str(value)[:60]
+
+
+def _number(value: object) -> Decimal:
+    match value:
+        case bool():
+            pass
+        case int():
+            return Decimal(value)
+        case Decimal() if value.is_finite():
+            return value
+        case Decimal():
+            raise _wrong("NOT_FINITE", "must be a finite number")
+        case str() if value.strip("+-").lower() in ("inf", "infinity", "nan", "infinite"):
+            raise _wrong("NOT_FINITE", "must be a finite number")
+        case str() if _looks_numeric(value):
+            raise _wrong("WRONG_TYPE", f"must be a number, not text: write {value[:60]} without quotes")
+    raise _wrong("WRONG_TYPE", f"must be a number, not {shown(value)}")
+
+
+def _looks_numeric(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except ArithmeticError:
+        return False
+
+
+def _count(value: object) -> int:
+    number = _number(value)
+    if number != int(number):
+        raise _wrong("WRONG_TYPE", f"must be a whole number, not {shown(value)}")
+    if not 1 <= number <= MAX_COUNT:
+        raise _wrong("OUT_OF_RANGE", f"must be between 1 and {MAX_COUNT:,}, not {shown(value)}")
+    return int(number)
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong("WRONG_TYPE", f"must be true or false, not {shown(value)}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        hint = "" if isinstance(value, dict | list | None) else ": put it in quotes"
+        raise _wrong("WRONG_TYPE", f"must be text, not {shown(value)}{hint}")
+    return value
+
+
+def _line(value: object) -> str:
+    text = _text(value)
+    if not text or text != text.strip() or len(text) > MAX_TEXT or not text.isprintable():
+        raise _wrong("BAD_NAME", f"must be 1 to {MAX_TEXT} printable characters, without spaces at the ends")
+    return text
+
+
+def _sql(value: object) -> str:
+    text = _text(value)
+    if not text.strip() or len(text) > MAX_SQL:
+        raise _wrong("BAD_VIEW", f"must be a SELECT of 1 to {MAX_SQL:,} characters")
+    return text
+
+
+def _paths(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not items:
+        raise _wrong("BAD_SOURCE", "must name at least one file")
+    return tuple(_line(item) for item in items)
+
+
+def _scalar(value: object) -> Scalar:
+    match value:
+        case None | bool() | int() | Decimal() | str():
+            return value
+        case _:
+            raise _wrong("WRONG_TYPE", f"must be one value, not {shown(value)}")
+
+
+def _unit_kind(value: object) -> str:
+    match value:
+        case dict():
+            return "a path"
+        case list():
+            raise _wrong("BAD_UNIT", "a row has one unit: name one column, not a list")
+        case _:
+            return "a column"
+
+
+Number = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+Count = Annotated[int, BeforeValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_COUNT})]
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
+Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
+Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT})]
+Sql = Annotated[str, BeforeValidator(_sql), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_SQL})]
+Item = Annotated[Scalar, BeforeValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+Paths = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_paths),
+    WithJsonSchema({"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}]}),
+]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class ColumnPart(Part):
+    """One column: its type, and what its values are promised or clamped to be."""
+
+    type: Line = Field(description="integer, decimal, decimal(p,s), float, string, boolean, date, timestamp or uuid.")
+    lower: Number | None = Field(None, description="Least value of a number; smaller ones are clamped to it. Needs `upper`.")
+    upper: Number | None = Field(None, description="Greatest value of a number; greater ones are clamped to it. Needs `lower`.")
+    step: Number | None = Field(None, description="The grid that values of a number are rounded to, such as 0.01.")
+    values: list[Item] | None = Field(None, description="All values the column may have, as public group keys; null among them makes NULL a key.")
+    unique: Flag = Field(False, description="No two rows have the same value and none is NULL; checked when the data is registered.")
+
+
+class PathPart(Part):
+    """A foreign-key path to the unit: this table's column `via` equals a unique column of another table, whose unit is the row's unit."""
+
+    via: Line = Field(description="The column of this table.")
+    references: Line = Field(description="The unique column that it refers to, as `table.column`.")
+
+
+Unit = Annotated[Annotated[Line, Tag("a column")] | Annotated[PathPart, Tag("a path")], Discriminator(_unit_kind)]
+
+
+class ContributionPart(Part):
+    """How much one unit may contribute to an answer. What is over the limit is left out."""
+
+    max_groups_contributed: Count | None = Field(None, description="The most groups of a GROUP BY that one unit may be in.")
+    max_rows_per_group: Count | None = Field(None, description="The most rows of one unit that count in one group.")
+    join_rows_per_unit: Count | None = Field(None, description="The most rows of one unit on either side of a join of two private tables (1,000).")
+
+
+class CsvPart(Part):
+    """How a CSV file is written; nothing is guessed from its content."""
+
+    delimiter: Text = Field(",", description="What stands between fields: one character.")
+    quote: Text = Field('"', description="What stands around a field: one character, or nothing.")
+    escape: Text = Field('"', description="What stands before a quote within a quoted field: one character, or nothing.")
+    header: Flag = Field(True, description="The first line names the columns; without it columns are taken in the order declared.")
+    null: Text = Field("", description="How NULL is written.")
+    date: Line = Field("%Y-%m-%d", description="How dates are written, in strptime's letters.")
+    timestamp: Line = Field("%Y-%m-%d %H:%M:%S", description="How timestamps are written, in strptime's letters.")
+
+
+class TablePart(Part):
+    """One table: private, with the unit that each row belongs to, or public."""
+
+    table: Line | None = Field(None, description="The table's name in the database, where it differs.")
+    public: Flag = Field(False, description="Nobody's data: it may be read without noise or price.")
+    unit: Unit | None = Field(None, description="Whom a row belongs to: a column of this table, or a path {via, references}.")
+    max_rows_per_unit: Count | None = Field(None, description="The most rows that one unit has; 1 is checked when the data is registered.")
+    contribution: ContributionPart = Field(ContributionPart(), description="Contribution limits of this table, before the data set's.")
+    path: Paths | None = Field(
+        None, description="Parquet or CSV files, a pattern or a list of them, relative to this file; where there is no `source`."
+    )
+    csv: CsvPart | None = Field(None, description="How the table's CSV files are written.")
+    columns: dict[str, ColumnPart] = Field(description="The columns that may be asked of. Others stay invisible.", min_length=1)
+
+
+class CapsPart(Part):
+    """A cap on what may be spent."""
+
+    epsilon: Number = Field(description="The cap on epsilon.")
+    delta: Number = Field(Decimal(0), description="The cap on delta; 0 allows pure queries only.")
+
+
+class GroupPart(CapsPart):
+    """Analysts who share a cap: their own caps add up to at most the group's."""
+
+    members: list[Line] = Field(description="Names listed under `analysts`.", min_length=1)
+
+
+class PerQueryPart(Part):
+    """The price of a statement that names none, and the largest one allowed."""
+
+    epsilon: Number | None = Field(None, description="The epsilon of a statement that names none.")
+    max_epsilon: Number | None = Field(None, description="The largest epsilon of one statement.")
+    delta: Number = Field(Decimal(0), description="The delta of a statement that names none.")
+
+
+class LimitsPart(Part):
+    """What one statement may use."""
+
+    timeout: Number = Field(Decimal(60), description="Seconds that a statement may run.")
+    memory: Line = Field("4GB", description="Memory that a statement may use, such as 500MB or 4GB.")
+    threads: Count = Field(2, description="Threads that a statement may use.")
+    timeouts_per_account: Count = Field(5, description="Time-outs after which an account is locked, for the ledger's life.")
+
+
+class SourcePart(Part):
+    """The database that holds the tables."""
+
+    engine: Line = Field("duckdb", description="duckdb.", json_schema_extra={"enum": ["duckdb"]})
+    path: Line = Field(description="The database file, relative to this file.")
+
+
+class SchemaFile(Part):
+    """A data set: whom each row belongs to, what each column may hold, how much one unit may contribute, how much privacy may be spent."""
+
+    dataset: Line = Field(description="The data set's name.")
+    version: Number = Field(Decimal(1), description="The version of this format: 1.", json_schema_extra={"enum": [1]})
+    source: SourcePart | None = Field(None, description="The database; left out where each table has a `path`.")
+    privacy_unit: Line = Field(description="Whose privacy is protected: `table.column`, the key of a private table.")
+    adjacency: Literal["add_remove", "replace_one"] = Field(
+        "add_remove", description="What neighbouring data sets differ in: one unit added or removed, or replaced."
+    )
+    budget: CapsPart = Field(description="What may be spent in all.")
+    per_query: PerQueryPart = Field(PerQueryPart(), description="The price of one statement.")
+    min_units_per_group: Count = Field(1, description="The least number of units for which a private group is meant to appear.")
+    analysts: dict[str, CapsPart] | None = Field(
+        None, description="Each analyst's cap; `default` is one account shared by all other names.", min_length=1
+    )
+    groups: dict[str, GroupPart] = Field({}, description="Groups of analysts, each with a cap.")
+    contribution: ContributionPart = Field(ContributionPart(), description="Contribution limits; tables and statements may set others.")
+    tables: dict[str, TablePart] = Field(description="The tables that may be asked of. Others stay invisible.", min_length=1)
+    views: dict[str, Sql] = Field({}, description="Named SELECT statements that stand for tables.")
+    limits: LimitsPart = Field(LimitsPart(), description="Time, memory and threads of one statement.")
+    oversubscribe: Flag = Field(False, description="Caps may add up to more than the budget; then only the data set's guarantee is promised.")
+    share_answers: Flag = Field(False, description="Stored answers serve all analysts, at their full price to who has not seen them.")
+    unsafe_testing: Flag = Field(False, description="For tests only: lifts the limits on epsilon, delta and the budget. Nothing is protected.")
+
+
+def plain(model: type[Part]) -> dict[str, Any]:
+    """The fields of a part by key, with their descriptions: what documentation lists."""
+    return {name: field.description for name, field in model.model_fields.items()}
