@@ -5,7 +5,7 @@ what several keys must agree on is `promise`'s matter. Editors complete from the
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -18,7 +18,7 @@ Scalar = bool | int | Decimal | str | None
 
 
 def _wrong(code: str, message: str) -> PydanticCustomError:
-    return PydanticCustomError(code, message.replace("{", "{{").replace("}", "}}"))  # type: ignore[arg-type]  # the message is no template
+    return PydanticCustomError(code, message)
 
 
 def shown(value: object) -> str:
@@ -145,11 +145,11 @@ class ColumnPart(Part):
     """One column: its type, and what its values are promised or clamped to be."""
 
     type: Line = Field(description="integer, decimal, decimal(p,s), float, string, boolean, date, timestamp or uuid.")
-    lower: Number | None = Field(None, description="Least value of a number; smaller ones are clamped to it. Needs `upper`.")
-    upper: Number | None = Field(None, description="Greatest value of a number; greater ones are clamped to it. Needs `lower`.")
-    step: Number | None = Field(None, description="The grid that values of a number are rounded to, such as 0.01.")
-    values: list[Item] | None = Field(None, description="All values the column may have, as public group keys; null among them makes NULL a key.")
-    unique: Flag = Field(False, description="No two rows have the same value and none is NULL; checked when the data is registered.")
+    lower: Number | None = Field(default=None, description="Least value of a number; smaller ones are clamped to it. Needs `upper`.")
+    upper: Number | None = Field(default=None, description="Greatest value of a number; greater ones are clamped to it. Needs `lower`.")
+    step: Number | None = Field(default=None, description="The grid that values of a number are rounded to, such as 0.01.")
+    values: list[Item] | None = Field(default=None, description="All values the column may have: public group keys. With null, NULL is one.")
+    unique: Flag = Field(default=False, description="No two rows have the same value and none is NULL; checked when the data is registered.")
 
 
 class PathPart(Part):
@@ -165,35 +165,35 @@ Unit = Annotated[Annotated[Line, Tag("a column")] | Annotated[PathPart, Tag("a p
 class ContributionPart(Part):
     """How much one unit may contribute to an answer. What is over the limit is left out."""
 
-    max_groups_contributed: Count | None = Field(None, description="The most groups of a GROUP BY that one unit may be in.")
-    max_rows_per_group: Count | None = Field(None, description="The most rows of one unit that count in one group.")
-    join_rows_per_unit: Count | None = Field(None, description="The most rows of one unit on either side of a join of two private tables (1,000).")
+    max_groups_contributed: Count | None = Field(default=None, description="The most groups of a GROUP BY that one unit may be in.")
+    max_rows_per_group: Count | None = Field(default=None, description="The most rows of one unit that count in one group.")
+    join_rows_per_unit: Count | None = Field(default=None, description="The most rows of one unit on a side of a private-private join (1,000).")
 
 
 class CsvPart(Part):
     """How a CSV file is written; nothing is guessed from its content."""
 
-    delimiter: Text = Field(",", description="What stands between fields: one character.")
-    quote: Text = Field('"', description="What stands around a field: one character, or nothing.")
-    escape: Text = Field('"', description="What stands before a quote within a quoted field: one character, or nothing.")
-    header: Flag = Field(True, description="The first line names the columns; without it columns are taken in the order declared.")
-    null: Text = Field("", description="How NULL is written.")
-    date: Line = Field("%Y-%m-%d", description="How dates are written, in strptime's letters.")
-    timestamp: Line = Field("%Y-%m-%d %H:%M:%S", description="How timestamps are written, in strptime's letters.")
+    delimiter: Text = Field(default=",", description="What stands between fields: one character.")
+    quote: Text = Field(default='"', description="What stands around a field: one character, or nothing.")
+    escape: Text = Field(default='"', description="What stands before a quote within a quoted field: one character, or nothing.")
+    header: Flag = Field(default=True, description="The first line names the columns; without it columns are taken in the order declared.")
+    null: Text = Field(default="", description="How NULL is written.")
+    date: Line = Field(default="%Y-%m-%d", description="How dates are written, in strptime's letters.")
+    timestamp: Line = Field(default="%Y-%m-%d %H:%M:%S", description="How timestamps are written, in strptime's letters.")
 
 
 class TablePart(Part):
     """One table: private, with the unit that each row belongs to, or public."""
 
-    table: Line | None = Field(None, description="The table's name in the database, where it differs.")
-    public: Flag = Field(False, description="Nobody's data: it may be read without noise or price.")
-    unit: Unit | None = Field(None, description="Whom a row belongs to: a column of this table, or a path {via, references}.")
-    max_rows_per_unit: Count | None = Field(None, description="The most rows that one unit has; 1 is checked when the data is registered.")
-    contribution: ContributionPart = Field(ContributionPart(), description="Contribution limits of this table, before the data set's.")
+    table: Line | None = Field(default=None, description="The table's name in the database, where it differs.")
+    public: Flag = Field(default=False, description="Nobody's data: it may be read without noise or price.")
+    unit: Unit | None = Field(default=None, description="Whom a row belongs to: a column of this table, or a path {via, references}.")
+    max_rows_per_unit: Count | None = Field(default=None, description="The most rows that one unit has; 1 is checked when the data is registered.")
+    contribution: ContributionPart = Field(default=ContributionPart(), description="Contribution limits of this table, before the data set's.")
     path: Paths | None = Field(
         None, description="Parquet or CSV files, a pattern or a list of them, relative to this file; where there is no `source`."
     )
-    csv: CsvPart | None = Field(None, description="How the table's CSV files are written.")
+    csv: CsvPart | None = Field(default=None, description="How the table's CSV files are written.")
     columns: dict[str, ColumnPart] = Field(description="The columns that may be asked of. Others stay invisible.", min_length=1)
 
 
@@ -201,7 +201,7 @@ class CapsPart(Part):
     """A cap on what may be spent."""
 
     epsilon: Number = Field(description="The cap on epsilon.")
-    delta: Number = Field(Decimal(0), description="The cap on delta; 0 allows pure queries only.")
+    delta: Number = Field(default=Decimal(0), description="The cap on delta; 0 allows pure queries only.")
 
 
 class GroupPart(CapsPart):
@@ -213,24 +213,24 @@ class GroupPart(CapsPart):
 class PerQueryPart(Part):
     """The price of a statement that names none, and the largest one allowed."""
 
-    epsilon: Number | None = Field(None, description="The epsilon of a statement that names none.")
-    max_epsilon: Number | None = Field(None, description="The largest epsilon of one statement.")
-    delta: Number = Field(Decimal(0), description="The delta of a statement that names none.")
+    epsilon: Number | None = Field(default=None, description="The epsilon of a statement that names none.")
+    max_epsilon: Number | None = Field(default=None, description="The largest epsilon of one statement.")
+    delta: Number = Field(default=Decimal(0), description="The delta of a statement that names none.")
 
 
 class LimitsPart(Part):
     """What one statement may use."""
 
-    timeout: Number = Field(Decimal(60), description="Seconds that a statement may run.")
-    memory: Line = Field("4GB", description="Memory that a statement may use, such as 500MB or 4GB.")
-    threads: Count = Field(2, description="Threads that a statement may use.")
-    timeouts_per_account: Count = Field(5, description="Time-outs after which an account is locked, for the ledger's life.")
+    timeout: Number = Field(default=Decimal(60), description="Seconds that a statement may run.")
+    memory: Line = Field(default="4GB", description="Memory that a statement may use, such as 500MB or 4GB.")
+    threads: Count = Field(default=2, description="Threads that a statement may use.")
+    timeouts_per_account: Count = Field(default=5, description="Time-outs after which an account is locked, for the ledger's life.")
 
 
 class SourcePart(Part):
     """The database that holds the tables."""
 
-    engine: Line = Field("duckdb", description="duckdb.", json_schema_extra={"enum": ["duckdb"]})
+    engine: Line = Field(default="duckdb", description="duckdb.", json_schema_extra={"enum": ["duckdb"]})
     path: Line = Field(description="The database file, relative to this file.")
 
 
@@ -238,28 +238,23 @@ class SchemaFile(Part):
     """A data set: whom each row belongs to, what each column may hold, how much one unit may contribute, how much privacy may be spent."""
 
     dataset: Line = Field(description="The data set's name.")
-    version: Number = Field(Decimal(1), description="The version of this format: 1.", json_schema_extra={"enum": [1]})
-    source: SourcePart | None = Field(None, description="The database; left out where each table has a `path`.")
+    version: Number = Field(default=Decimal(1), description="The version of this format: 1.", json_schema_extra={"enum": [1]})
+    source: SourcePart | None = Field(default=None, description="The database; left out where each table has a `path`.")
     privacy_unit: Line = Field(description="Whose privacy is protected: `table.column`, the key of a private table.")
     adjacency: Literal["add_remove", "replace_one"] = Field(
         "add_remove", description="What neighbouring data sets differ in: one unit added or removed, or replaced."
     )
     budget: CapsPart = Field(description="What may be spent in all.")
-    per_query: PerQueryPart = Field(PerQueryPart(), description="The price of one statement.")
-    min_units_per_group: Count = Field(1, description="The least number of units for which a private group is meant to appear.")
+    per_query: PerQueryPart = Field(default=PerQueryPart(), description="The price of one statement.")
+    min_units_per_group: Count = Field(default=1, description="The least number of units for which a private group is meant to appear.")
     analysts: dict[str, CapsPart] | None = Field(
         None, description="Each analyst's cap; `default` is one account shared by all other names.", min_length=1
     )
-    groups: dict[str, GroupPart] = Field({}, description="Groups of analysts, each with a cap.")
-    contribution: ContributionPart = Field(ContributionPart(), description="Contribution limits; tables and statements may set others.")
+    groups: dict[str, GroupPart] = Field(default={}, description="Groups of analysts, each with a cap.")
+    contribution: ContributionPart = Field(default=ContributionPart(), description="Contribution limits; tables and statements may set others.")
     tables: dict[str, TablePart] = Field(description="The tables that may be asked of. Others stay invisible.", min_length=1)
-    views: dict[str, Sql] = Field({}, description="Named SELECT statements that stand for tables.")
-    limits: LimitsPart = Field(LimitsPart(), description="Time, memory and threads of one statement.")
-    oversubscribe: Flag = Field(False, description="Caps may add up to more than the budget; then only the data set's guarantee is promised.")
-    share_answers: Flag = Field(False, description="Stored answers serve all analysts, at their full price to who has not seen them.")
-    unsafe_testing: Flag = Field(False, description="For tests only: lifts the limits on epsilon, delta and the budget. Nothing is protected.")
-
-
-def plain(model: type[Part]) -> dict[str, Any]:
-    """The fields of a part by key, with their descriptions: what documentation lists."""
-    return {name: field.description for name, field in model.model_fields.items()}
+    views: dict[str, Sql] = Field(default={}, description="Named SELECT statements that stand for tables.")
+    limits: LimitsPart = Field(default=LimitsPart(), description="Time, memory and threads of one statement.")
+    oversubscribe: Flag = Field(default=False, description="Caps may add up to more than the budget; then only the data set's guarantee is promised.")
+    share_answers: Flag = Field(default=False, description="Stored answers serve all analysts, at their full price to who has not seen them.")
+    unsafe_testing: Flag = Field(default=False, description="For tests only: lifts the limits on epsilon, delta and budget; protects nothing.")

@@ -34,9 +34,8 @@ class PhysicalColumn:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalTable:
-    """One table. `relation` is what may stand after FROM; `unique` names the columns that each alone bear an enforced, validated UNIQUE or PRIMARY KEY.
-
-    `files` lists the files behind it, absolute, in a fixed order; none for a table of a database.
+    """One table. `relation` is what may stand after FROM. `unique` names the columns that each alone bear an enforced, validated UNIQUE or
+    PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order; none for a table of a database.
     """
 
     name: str

@@ -1,4 +1,7 @@
-"""The schema file, read: text -> tree with positions -> the format's models -> what is promised. Every error is a SchemaError that names file, line and key."""
+"""The schema file, read: text -> tree with positions -> the format's models -> what is promised.
+
+Every error is a SchemaError that names file, line and key.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     DocumentStartEvent,
+    Event,
     MappingStartEvent,
     NodeEvent,
     ScalarEvent,
@@ -227,7 +228,7 @@ class _Builder:
             yield from node.entries
 
 
-def _start(event: NodeEvent) -> Position:
+def _start(event: Event) -> Position:
     start, end = event.start_mark, event.end_mark
     length = end.column - start.column if end.line == start.line else 1
     return Position(start.line + 1, start.column + 1, max(1, length))
