@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -57,7 +58,7 @@ def write(path: Path) -> None:
 def _users(random: np.random.Generator) -> pa.Table:
     """One row a customer; one in fifty did not tell the age."""
     age = np.clip(np.round(random.gamma(4.0, 6.5, USERS) + 16), 18, 99).astype(int)
-    return pa.table(
+    return _table(
         {
             "user_id": np.arange(1, USERS + 1),
             "age": pa.array(age, mask=random.random(USERS) < 0.02),
@@ -83,7 +84,7 @@ def _orders_and_items(random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
     product = random.zipf(1.6, len(order)) % 40
     names = [f"{name} {number:02d}" for name in CATEGORIES for number in range(40)]
     shuffled = random.permutation(ORDERS)
-    orders = pa.table(
+    orders = _table(
         {
             "order_id": np.arange(1, ORDERS + 1),
             "user_id": pa.array(user, mask=random.random(ORDERS) < 0.01),
@@ -93,9 +94,13 @@ def _orders_and_items(random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
             "status": _choice(random, STATUS, ORDERS, STATUS_SHARES),
         }
     )
-    sold = pa.table({"order_id": order + 1, "product": np.array(names)[category[order] * 40 + product], "cents": cents, "quantity": quantity})
+    sold = _table({"order_id": order + 1, "product": np.array(names)[category[order] * 40 + product], "cents": cents, "quantity": quantity})
     return orders.take(shuffled), sold
 
 
-def _choice(random: np.random.Generator, values: Sequence[str], size: int, shares: Sequence[float]) -> np.ndarray:
+def _table(columns: dict[str, Any]) -> pa.Table:
+    return pa.table(columns)
+
+
+def _choice(random: np.random.Generator, values: Sequence[str], size: int, shares: Sequence[float]) -> Any:
     return np.array(values)[random.choice(len(values), size, p=shares)]

@@ -1,0 +1,184 @@
+"""The commands. Each imports the engine when it runs, so that --help costs nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dpquery.cli import failure
+from dpquery.cli.output import Format, Page
+
+if TYPE_CHECKING:
+    from dpquery.engine import Session
+
+app = typer.Typer(
+    name="dpquery",
+    help="SQL on personal data, answered with noise that protects each person and charged to a privacy budget.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+ledgers = typer.Typer(help="The ledger that remembers what was spent.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(ledgers, name="ledger")
+
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file.", metavar="FILE")]
+LedgerFile = Annotated[Path | None, typer.Option("--ledger", help="The ledger; without it the one beside the schema file.", metavar="FILE")]
+Analyst = Annotated[str | None, typer.Option(help="The account to charge; without it the shared one, `default`.", metavar="NAME")]
+Statement = Annotated[str | None, typer.Argument(metavar="SQL", help="The statement, or - for standard input.", show_default=False)]
+StatementFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the statement.", metavar="FILE")]
+Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statement, as a decimal.", metavar="E")]
+Delta = Annotated[str | None, typer.Option(help="The delta of the whole statement.", metavar="D")]
+Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
+Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
+Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, spark or postgres.", metavar="NAME")]
+PageFormat = Annotated[Page, typer.Option("--format", help="table for people, json for machines.")]
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """The exit status of one command line."""
+    words = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a locale must not cost a paid answer
+    return failure.status(lambda: app(words, prog_name="dpquery", standalone_mode=False), words)
+
+
+@app.command()
+def demo(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder, made if it is not there.")]) -> None:
+    """Make the sample shop: data, schema and ledger."""
+    from dpquery.cli.demo import make
+
+    make(folder)
+
+
+@app.command()
+def tables(schema: SchemaFile, form: PageFormat = Page.TABLE) -> None:
+    """List the tables and columns to ask of.
+
+    With their types, bounds and public keys, as the schema declares them."""
+    from dpquery.cli import output, pages
+    from dpquery.engine import open_session
+
+    found = open_session(schema).tables()
+    output.page(form, [table.as_dict() for table in found], pages.tables(found))
+
+
+@app.command()
+def init(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="A DuckDB file, or Parquet and CSV files.")]) -> None:
+    """Draft a schema from physical types.
+
+    No value is read. The draft is for the data owner, to review and complete."""
+    from dpquery.engine import draft_schema
+
+    sys.stdout.write(draft_schema(files))
+
+
+@app.command()
+def query(
+    schema: SchemaFile,
+    sql: Statement = None,
+    file: StatementFile = None,
+    ledger: LedgerFile = None,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    confidence: Confidence = None,
+    dialect: Dialect = "duckdb",
+    form: Annotated[Format, typer.Option("--format", help="table for people; csv, json or parquet for machines.")] = Format.TABLE,
+    out: Annotated[Path | None, typer.Option(help="Write the answer to a file.", metavar="FILE")] = None,
+) -> None:
+    """Answer a statement, and charge its price."""
+    from dpquery.cli import output, progress
+
+    text = _statement(sql, file)
+    with output.opened(form, out) as written, _session(schema, analyst, ledger) as session:
+        with progress.line() as line:
+            answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, progress=line)
+        written.write(answer)
+
+
+@app.command()
+def explain(
+    schema: SchemaFile,
+    sql: Statement = None,
+    file: StatementFile = None,
+    ledger: LedgerFile = None,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    confidence: Confidence = None,
+    dialect: Dialect = "duckdb",
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Show what a statement would cost.
+
+    Price, sensitivity, noise and expected error. No private row is read, nothing is charged."""
+    from dpquery.cli import output, pages
+
+    text = _statement(sql, file)
+    with _session(schema, analyst, ledger) as session:
+        found = session.explain(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+    output.page(form, found.as_dict(), pages.explanation(found))
+
+
+@app.command()
+def budget(schema: SchemaFile, ledger: LedgerFile = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
+    """Show what an account has spent and has left."""
+    from dpquery.cli import output, pages
+
+    with _session(schema, analyst, ledger) as session:
+        found = session.budget()
+    output.page(form, found.as_dict(), pages.budget(found))
+
+
+@app.command()
+def check(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
+    register: Annotated[bool, typer.Option("--register", help="Admit the data as it is now.")] = False,
+    ledger: LedgerFile = None,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Hold the schema against the data.
+
+    With --register this data version is admitted. The output is for the data owner only."""
+    from dpquery import engine
+    from dpquery.cli import output, pages
+
+    found = engine.check(schema, register, ledger)
+    output.page(form, found.as_dict(), pages.report(found))
+
+
+@contextmanager
+def _session(schema: Path, analyst: str | None, ledger: Path | None) -> Iterator[Session]:
+    from dpquery.engine import open_session
+
+    session = open_session(schema, analyst, ledger)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def _statement(sql: str | None, file: Path | None) -> str:
+    """The statement from the one place that is given: the argument, a file, or standard input."""
+    from dpquery.errors import Refused
+
+    if (sql is None) == (file is None):
+        raise Refused("USAGE", "a statement is needed, once", instead="give it as argument, by -f FILE, or - for standard input")
+    try:
+        if file is not None:
+            return file.read_text(encoding="utf-8")
+        if sql != "-":
+            return sql or ""
+        return sys.stdin.buffer.read().decode("utf-8")
+    except OSError as error:
+        raise Refused("USAGE", f"the statement cannot be read from {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise Refused("USAGE", "the statement is not UTF-8 text") from None

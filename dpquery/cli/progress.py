@@ -1,0 +1,29 @@
+"""A line on standard error while a query runs: elapsed time only, since how far the engine is depends on private rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def line() -> Iterator[Callable[[float], None] | None]:
+    """A function that shows the elapsed seconds, and wipes them at the end; None where standard error is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    shown = False
+
+    def show(seconds: float) -> None:
+        nonlocal shown
+        shown = True
+        sys.stderr.write(f"\rrunning: {seconds:.0f} s")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if shown:
+            sys.stderr.write("\r" + " " * 40 + "\r")
+            sys.stderr.flush()

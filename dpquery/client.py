@@ -1,0 +1,176 @@
+"""The Python door, shaped like DuckDB's own client.
+
+con = dpquery.connect("shop.yaml", analyst="alice")
+r = con.query("SELECT count(*) AS n FROM orders", epsilon=0.5)
+r.fetchall(), r.df(), r.intervals, r.receipt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from dpquery import engine
+from dpquery.display import html, text, wire
+from dpquery.errors import Refused
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+Amount = str | int | float | Decimal | Fraction
+SHOWN = 40  # rows of a result that a prompt shows
+
+
+def connect(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Connection:
+    """A connection for one analyst to the data set that the schema file declares.
+
+    Without `analyst` the account is the shared one, `default`; on a local file a name is a label, not a proof of identity. `ledger` lies
+    beside the schema file where it is not given. Raises SchemaError where the schema file is wrong.
+    """
+    return Connection(engine.open_session(schema, analyst, ledger))
+
+
+def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
+    """The path of a new ledger for the schema; the data as it is now becomes the first registered version. For the data owner."""
+    return engine.create_ledger(schema, path)
+
+
+class Connection:
+    """One analyst's door to one data set; a context manager. Not for several threads at once."""
+
+    def __init__(self, session: engine.Session) -> None:
+        self._session: engine.Session | None = session
+
+    def query(
+        self,
+        sql: str,
+        *,
+        epsilon: Amount | None = None,
+        delta: Amount | None = None,
+        rho: Amount | None = None,
+        dialect: str = "duckdb",
+        confidence: Amount | None = None,
+    ) -> Result:
+        """The noisy answer, after its price was charged.
+
+        `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. Raises Refused
+        or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
+        """
+        return Result(self._open.query(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence))
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Amount | None = None,
+        delta: Amount | None = None,
+        rho: Amount | None = None,
+        dialect: str = "duckdb",
+        confidence: Amount | None = None,
+    ) -> engine.Explanation:
+        """Price, split, sensitivity, noise and expected error of a statement. No private row is read and nothing is charged."""
+        return self._open.explain(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+
+    def budget(self) -> engine.Balance:
+        """What this analyst's account has spent and what it has left."""
+        return self._open.budget()
+
+    def tables(self) -> Sequence[engine.TableInfo]:
+        """What can be asked of: the declared tables and columns."""
+        return self._open.tables()
+
+    def close(self) -> None:
+        """Nothing is left open. Closing twice is fine."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    @property
+    def _open(self) -> engine.Session:
+        if self._session is None:
+            raise Refused("CLOSED", "the connection is closed", instead="connect again")
+        return self._session
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Result:
+    """An answer: noisy rows, their error bars, and the receipt. Rows that were fetched are gone from `fetchone`, never from `df` or `arrow`."""
+
+    def __init__(self, answer: engine.Answer) -> None:
+        self._answer = answer
+        self._rest: Iterator[tuple[Any, ...]] = iter(wire.rows(answer))
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._answer.table.column_names)
+
+    @property
+    def types(self) -> list[str]:
+        """The SQL types of the columns."""
+        return list(self._answer.types)
+
+    @property
+    def intervals(self) -> Mapping[str, Sequence[tuple[Any, Any] | None]]:
+        """For each column that has error bars: (low, high) for each row, None where there is none."""
+        return {name: list(bars) for name, bars in wire.named_intervals(self._answer).items()}
+
+    @property
+    def confidence(self) -> float:
+        """The confidence level of the intervals."""
+        return float(self._answer.confidence)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before using the numbers."""
+        return list(self._answer.warnings)
+
+    @property
+    def receipt(self) -> Mapping[str, Any]:
+        """What was paid for which noise under which bounds, and what is left on the account; JSON-ready."""
+        return self._answer.receipt
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """All rows that were not fetched yet, as Python values."""
+        return list(self._rest)
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row, or None after the last one."""
+        return next(self._rest, None)
+
+    def arrow(self) -> pa.Table:
+        """The rows as a pyarrow table."""
+        return self._answer.table
+
+    def df(self) -> pd.DataFrame:
+        """The rows as a pandas data frame; BIGINT and BOOLEAN columns keep their type where some rows are NULL."""
+        import pandas as pd
+        import pyarrow as pa
+
+        kept = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+        table = self._answer.table
+        nullable = {field.type for field, column in zip(table.schema, table.columns, strict=True) if column.null_count}
+        return table.to_pandas(types_mapper=lambda kind: kept.get(kind) if kind in nullable else None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract of `dpquery query --format json`."""
+        return wire.document(self._answer)
+
+    def __len__(self) -> int:
+        return int(self._answer.table.num_rows)
+
+    def __repr__(self) -> str:
+        return text.as_text(text.answer_lines(self._answer, SHOWN)).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return html.table(self._answer)

@@ -1,0 +1,1 @@
+"""What answers look like: for machines (wire), for people (text) and for notebooks (html)."""

@@ -1,0 +1,32 @@
+#!/bin/sh
+# The sample shop from nothing to three private answers: sh examples/00_demo.sh [FOLDER]
+set -eu
+folder=${1:-demo}
+say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
+run() { say "dpquery $*"; dpquery "$@"; }
+
+[ -e "$folder/shop.ledger" ] || run demo "$folder"
+
+run tables --schema "$folder/shop.yaml"
+
+say 'How many orders and how much money, by region? The regions are public, so each of them appears.'
+run query --schema "$folder/shop.yaml" --analyst alice --epsilon 0.5 "
+  SELECT region, count(*) AS orders, sum(amount) AS revenue
+  FROM orders JOIN users USING (user_id) JOIN countries USING (country)
+  GROUP BY region ORDER BY revenue DESC"
+
+say 'How old are the customers? An average has an interval too.'
+run query --schema "$folder/shop.yaml" --analyst alice --epsilon 0.25 "
+  SELECT count(*) AS customers, avg(age) AS mean_age FROM users WHERE country IN ('DE', 'FR')"
+
+say 'Which products do most customers buy? Products are private: those of few customers stay hidden.'
+run query --schema "$folder/shop.yaml" --analyst alice --epsilon 1 "
+  SELECT product, count(DISTINCT user_id) AS customers
+  FROM orders JOIN order_items USING (order_id)
+  GROUP BY product ORDER BY customers DESC LIMIT 10"
+
+say 'What would a question cost, and how far off would it be? Nothing is charged for asking that.'
+run explain --schema "$folder/shop.yaml" --analyst alice --epsilon 0.25 "
+  SELECT category, avg(amount) AS mean FROM orders JOIN categories USING (category) GROUP BY category"
+
+run budget --schema "$folder/shop.yaml" --analyst alice
