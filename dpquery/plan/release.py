@@ -92,15 +92,24 @@ class Part:
 # ---- bounding and keys ---------------------------------------------------------------------------------------------------------------
 
 
+class Idle(StrEnum):
+    """Why a group cap cannot bite, and so is not lowered."""
+
+    NO_KEYS = "there is no GROUP BY"
+    UNIT_KEY = "the key depends on the unit alone"
+    ALL_KEYS = "no more keys are listed than the cap allows"
+
+
 @dataclass(frozen=True, slots=True)
 class GroupCap:
     """A unit stays in at most `groups` groups, chosen by a salted hash of (unit, key).
 
-    `idle` names the reason for which the plan proves that the cap cannot bite, and so is not lowered; None: it is lowered.
+    `idle` names the reason for which the plan proves that the cap cannot bite, and so is not lowered; None: it is lowered. `groups` is then what
+    the proof yields: 1, 1 or the number of listed keys.
     """
 
     groups: int
-    idle: str | None = None
+    idle: Idle | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +204,12 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One aggregate block: everything that is priced, lowered and released together."""
+    """One aggregate block: everything that is priced, lowered and released together. `warnings` is what the bounding gives reason to say."""
 
     table: UnitTable
     keys: Keys
     aggregates: tuple[Aggregate, ...]
+    warnings: tuple[str, ...] = ()
 
 
 # ---- what was asked for --------------------------------------------------------------------------------------------------------------
