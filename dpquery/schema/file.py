@@ -130,6 +130,18 @@ Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT})]
 Sql = Annotated[str, BeforeValidator(_sql), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_SQL})]
 Item = Annotated[Scalar, BeforeValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+TypeWord = Annotated[
+    str,
+    BeforeValidator(_line),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["integer", "decimal", "float", "string", "boolean", "date", "timestamp", "uuid"]},
+                {"type": "string", "pattern": r"^decimal *\( *[0-9]+ *, *[0-9]+ *\)$"},
+            ]
+        }
+    ),
+]
 Paths = Annotated[
     tuple[str, ...],
     BeforeValidator(_paths),
@@ -144,7 +156,7 @@ class Part(BaseModel):
 class ColumnPart(Part):
     """One column: its type, and what its values are promised or clamped to be."""
 
-    type: Line = Field(description="integer, decimal, decimal(p,s), float, string, boolean, date, timestamp or uuid.")
+    type: TypeWord = Field(description="integer, decimal, decimal(p,s), float, string, boolean, date, timestamp or uuid.")
     lower: Number | None = Field(default=None, description="Least value of a number; smaller ones are clamped to it. Needs `upper`.")
     upper: Number | None = Field(default=None, description="Greatest value of a number; greater ones are clamped to it. Needs `lower`.")
     step: Number | None = Field(default=None, description="The grid that values of a number are rounded to, such as 0.01.")

@@ -35,7 +35,7 @@ class PhysicalColumn:
 @dataclass(frozen=True, slots=True)
 class PhysicalTable:
     """One table. `relation` is what may stand after FROM. `unique` names the columns that each alone bear an enforced, validated UNIQUE or
-    PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order; none for a table of a database.
+    PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order: its own, or the one of its database.
     """
 
     name: str

@@ -44,11 +44,12 @@ _WORDS: Final[dict[str, Plain]] = {
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A scalar: `value` as YAML 1.2 reads it, `text` as it is written, without quotes."""
+    """A scalar: `value` as YAML 1.2 reads it, `text` as it is written, without quotes; `plain` says that there are none."""
 
     value: Plain
     text: str
     position: Position
+    plain: bool = True
     size: int = 1
 
 
@@ -188,7 +189,7 @@ class _Builder:
                     raise self.complaints.error(
                         "OUT_OF_RANGE", f"a number of more than {MAX_DIGITS} digits, or beyond 1e{MAX_EXPONENT}", _start(event)
                     )
-                return Leaf(value, text, _start(event))
+                return Leaf(value, text, _start(event), implicit[0])
             case SequenceStartEvent():
                 items = tuple(self.node(e, depth + 1) for e in self.until_end())
                 return Listing(items, _start(event), 1 + sum(n.size for n in items))

@@ -131,9 +131,9 @@ def _models(annotation: object) -> Iterable[type[Part]]:
 def tree(node: Node, where: Where, *path: Step) -> Tree:
     """The node as plain values. SchemaError for a key without a value, and for what is still to be decided."""
     match node:
-        case Leaf(value=value):
-            if isinstance(value, str) and value.split(":")[0].strip() == "TODO":
-                raise where.error("TODO", "still to be decided", *path, instead="read the comment beside it, then write a value")
+        case Leaf(value=value, plain=plain):
+            if plain and value == "TODO":
+                raise where.error("TODO", "still to be decided", *path, instead="write what you decide ('TODO' in quotes if that is meant)")
             return value
         case Listing(items=items):
             return [tree(item, where, *path, i) for i, item in enumerate(items)]
