@@ -47,3 +47,23 @@ def session(dataset: Callable[[str], Path]) -> Iterator[Callable[[str], object]]
     yield get
     for one in opened.values():
         one.close()
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """Makes the sample shop in a folder of its own, with an unspent ledger; its schema file. The data is drawn once per process."""
+    from dpquery.cli import demo, sample
+    from dpquery.engine import create_ledger
+
+    drawn = tmp_path_factory.mktemp("drawn") / "shop.duckdb"
+
+    def make(folder: Path) -> Path:
+        if not drawn.exists():
+            sample.write(drawn)
+        folder.mkdir(parents=True)
+        shutil.copyfile(drawn, folder / "shop.duckdb")
+        schema = Path(shutil.copy(demo.schema_file(), folder))
+        create_ledger(schema)
+        return schema
+
+    return make

@@ -12,6 +12,7 @@ import typer
 
 from dpquery.cli import failure
 from dpquery.cli.output import Format, Page
+from dpquery.errors import Refused, SchemaError
 
 if TYPE_CHECKING:
     from dpquery.engine import Session
@@ -46,6 +47,19 @@ def run(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a locale must not cost a paid answer
     return failure.status(lambda: app(words, prog_name="dpquery", standalone_mode=False), words)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import dpquery
+
+        sys.stdout.write(f"dpquery {dpquery.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False) -> None:
+    """SQL on personal data, answered with noise that protects each person and charged to a privacy budget."""
 
 
 @app.command()
@@ -144,7 +158,7 @@ def check(
     register: Annotated[bool, typer.Option("--register", help="Admit the data as it is now.")] = False,
     ledger: LedgerFile = None,
     form: PageFormat = Page.TABLE,
-) -> None:
+) -> int:
     """Hold the schema against the data.
 
     With --register this data version is admitted. The output is for the data owner only."""
@@ -153,6 +167,7 @@ def check(
 
     found = engine.check(schema, register, ledger)
     output.page(form, found.as_dict(), pages.report(found))
+    return failure.ANSWERED if found.ok else SchemaError.exit_status
 
 
 @contextmanager
@@ -168,8 +183,6 @@ def _session(schema: Path, analyst: str | None, ledger: Path | None) -> Iterator
 
 def _statement(sql: str | None, file: Path | None) -> str:
     """The statement from the one place that is given: the argument, a file, or standard input."""
-    from dpquery.errors import Refused
-
     if (sql is None) == (file is None):
         raise Refused("USAGE", "a statement is needed, once", instead="give it as argument, by -f FILE, or - for standard input")
     try:

@@ -114,18 +114,19 @@ def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Lines:
 def tables(found: Iterable[TableInfo]) -> Lines:
     """The declared tables for people: a line a column."""
     for table in found:
-        content = table.as_dict()
-        yield Text(f"{safe(content['name'])} ({'public' if content['public'] else 'private, unit: ' + safe(str(content['unit']))})")
-        fields = content["columns"]
-        yield grid([Column(name, tuple(cell(field.get(name)) if field.get(name) is not None else "" for field in fields)) for name in fields[0]])
+        whose = "public" if table.public else f"private, unit: {safe(str(table.unit))}"
+        yield Text(f"{safe(table.name)} ({whose})")
+        headings = ("column", "type", "bounds", "keys")
+        cells = [Column(heading, tuple(map(safe, texts))) for heading, texts in zip(headings, zip(*table.columns, strict=True), strict=False)]
+        yield grid([column for column in cells if any(column.cells)])
         yield Text("")
 
 
 def report(found: Report) -> Lines:
     """How the data fits the schema, for the owner."""
-    content = found.as_dict()
-    for finding in content.get("findings", ()):
-        yield Text(safe(f"{finding['severity']}: {finding['message']}"))
-    yield Text("The data fits the schema." if content["ok"] else "The data does not fit the schema.")
-    if content.get("version") is not None:
-        yield Text(f"Registered as data version {content['version']}.")
+    for finding in found.findings:
+        instead = f" Instead: {finding.instead}" if finding.instead else ""
+        yield Text(safe(f"{finding.severity}: {finding.message}.{instead}"))
+    yield Text("The data fits the schema." if found.ok else "The data does not fit the schema.")
+    if found.version is not None:
+        yield Text(f"Registered as data version {found.version}.")

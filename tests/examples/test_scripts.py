@@ -1,0 +1,30 @@
+"""Each example runs as it stands, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OWN_DATA = ("00_demo.sh", "03_lahman.py", "04_own_data.sh")
+SCRIPTS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".sh"))
+
+
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name != "03_lahman.py"])
+def test_example_runs(name: str, tmp_path: Path, shop: Callable[[Path], Path]) -> None:
+    if name not in OWN_DATA:
+        shop(tmp_path / "demo")
+    script = EXAMPLES / name
+    assert os.access(script, os.X_OK)
+    command = [sys.executable, script] if script.suffix == ".py" else ["sh", script]
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    for line in done.stdout.splitlines():
+        assert len(line) <= 160
