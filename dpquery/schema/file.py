@@ -5,7 +5,7 @@ what several keys must agree on is `promise`'s matter. Editors complete from the
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -117,10 +117,14 @@ def _unit_kind(value: object) -> str:
     match value:
         case dict():
             return "a path"
-        case list():
-            raise _wrong("BAD_UNIT", "a row has one unit: name one column, not a list")
         case _:
             return "a column"
+
+
+def _unit_column(value: object) -> str:
+    if isinstance(value, list):
+        raise _wrong("BAD_UNIT", "a row has one unit: name one column, not a list")
+    return _line(value)
 
 
 Number = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
@@ -129,7 +133,7 @@ Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"
 Text = Annotated[str, BeforeValidator(_text), WithJsonSchema({"type": "string"})]
 Line = Annotated[str, BeforeValidator(_line), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_TEXT})]
 Sql = Annotated[str, BeforeValidator(_sql), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_SQL})]
-Item = Annotated[Scalar, BeforeValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
+Item = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})]
 TypeWord = Annotated[
     str,
     BeforeValidator(_line),
@@ -171,7 +175,8 @@ class PathPart(Part):
     references: Line = Field(description="The unique column that it refers to, as `table.column`.")
 
 
-Unit = Annotated[Annotated[Line, Tag("a column")] | Annotated[PathPart, Tag("a path")], Discriminator(_unit_kind)]
+UnitColumn = Annotated[str, BeforeValidator(_unit_column), WithJsonSchema({"type": "string", "minLength": 1})]
+Unit = Annotated[Annotated[UnitColumn, Tag("a column")] | Annotated[PathPart, Tag("a path")], Discriminator(_unit_kind)]
 
 
 class ContributionPart(Part):

@@ -64,6 +64,7 @@ def _promised(part: SchemaFile, file: Path, where: Where) -> Schema:
     source = tables.source(part.source, where)
     found = tables.tables(part, where)
     views = tables.views(part, where)
+    units.owned(found, where)
     unit_table, unit_column = units.privacy_unit(part.privacy_unit, found, where)
     units.check(found, found[unit_table].columns[unit_column].type, where)
     budget = budgets.caps(part.budget, part.unsafe_testing, where, "budget")

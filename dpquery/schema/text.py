@@ -131,8 +131,10 @@ def parse(complaints: Complaints) -> Block:
         mark = error.problem_mark or error.context_mark
         position = None if mark is None else Position(mark.line + 1, mark.column + 1)
         raise complaints.error("YAML_SYNTAX", f"not YAML: {error.problem or error.context}", position) from None
-    except YAMLError:
-        raise complaints.error("YAML_SYNTAX", "not YAML: it holds control characters", None) from None
+    except YAMLError as error:
+        before = complaints.text[: getattr(error, "position", 0)]
+        position = Position(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        raise complaints.error("YAML_SYNTAX", "not YAML: it holds control characters", position) from None
     except (RecursionError, ValueError):
         raise complaints.error("YAML_SYNTAX", "not YAML that can be read", None) from None
 

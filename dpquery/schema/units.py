@@ -45,12 +45,16 @@ def privacy_unit(text: str, tables: Mapping[str, Table], where: Where) -> tuple[
     return name, key
 
 
-def check(tables: Mapping[str, Table], unit_type: Type, where: Where) -> None:
-    """Refuses tables without their unit, paths that lead nowhere, and units of another type than the data set's."""
-    if unit_type.kind not in KINDS:
-        raise where.error("BAD_UNIT", f"a unit is an integer, a uuid or a string, not a {unit_type.kind}", "privacy_unit")
+def owned(tables: Mapping[str, Table], where: Where) -> None:
+    """Refuses private tables that do not say whose their rows are, and public ones that do."""
     for table in tables.values():
         _shape(table, where)
+
+
+def check(tables: Mapping[str, Table], unit_type: Type, where: Where) -> None:
+    """Refuses paths that lead nowhere, and units of another type than the data set's."""
+    if unit_type.kind not in KINDS:
+        raise where.error("BAD_UNIT", f"a unit is an integer, a uuid or a string, not a {unit_type.kind}", "privacy_unit")
     for table in tables.values():
         if isinstance(table.unit, ViaUnit):
             _hop(table, table.unit, tables, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import get_args
 
@@ -140,5 +141,7 @@ def tree(node: Node, where: Where, *path: Step) -> Tree:
         case Block(entries=entries):
             for entry in entries:
                 if isinstance(entry.node, Leaf) and entry.node.value is None:
-                    raise where.error("EMPTY_VALUE", "has no value", *path, entry.key, instead="write a value, or leave the key out")
+                    torn = re.fullmatch(r"[0-9]+ *\)", entry.key)  # {type: decimal(10,2)}: the comma ends the value
+                    instead = 'within braces put it in quotes: type: "decimal(10,2)"' if torn else "write a value, or leave the key out"
+                    raise where.complaints.error("EMPTY_VALUE", "has no value", entry.position, dotted((*path, entry.key)), instead)
             return {entry.key: tree(entry.node, where, *path, entry.key) for entry in entries}
