@@ -1,1 +1,16 @@
-"""."""
+"""Aggregates: each a card that says which integers are summed and how the noisy sums read. Adding one built from sums touches one card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.count import COUNT
+from dpquery.aggregates.mean import MEAN
+from dpquery.aggregates.total import TOTAL
+from dpquery.aggregates.units import UNITS
+
+CARDS: Mapping[str, Card] = MappingProxyType({card.name: card for card in (COUNT, UNITS, TOTAL, MEAN)})
+
+__all__ = ["CARDS", "Bar", "Card", "Planned"]

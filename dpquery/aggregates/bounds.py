@@ -1,0 +1,57 @@
+"""Whose bounds hold: those of the statement, else those of the expression; and the refusals about them."""
+
+from __future__ import annotations
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import AggregateAsk, Contributions
+from dpquery.plan.scalar import Interval, Scalar
+
+
+def rows_per_cell(contributions: Contributions, rows_per_unit: int | None) -> int:
+    """The most rows of a unit that count in a group: the cap, or what the plan proves where that is less; at least 1."""
+    return max(1, contributions.rows if rows_per_unit is None else min(contributions.rows, rows_per_unit))
+
+
+def row_bounds(ask: AggregateAsk, argument: Scalar) -> Interval | None:
+    """The bounds of one row: as written, else by interval arithmetic from the schema; None where there are none."""
+    from dpquery.plan.intervals import interval
+
+    return ask.per_row or interval(argument)
+
+
+def numeric(ask: AggregateAsk) -> Scalar:
+    """The argument, which is a number; Refused otherwise."""
+    if ask.argument is None or not ask.argument.type.numeric:
+        raise Refused("NOT_A_NUMBER", f"{ask.label} needs a number to add up", position=ask.position, instead="CAST it, or COUNT it")
+    return ask.argument
+
+
+def missing(ask: AggregateAsk) -> Refused:
+    """The refusal of an aggregate whose rows have no bounds."""
+    inner = ask.label.rstrip().removesuffix(")")
+    return Refused(
+        "MISSING_BOUNDS",
+        f"nothing bounds what one row adds to {ask.label}",
+        position=ask.position,
+        instead=f"write {inner}, contribution_bounds_per_row => (low, high)), or ask the data owner to declare lower and upper for its columns",
+    )
+
+
+def no_per_group(ask: AggregateAsk, reason: str, instead: str) -> None:
+    """Nothing, or Refused where per-group bounds were written that cannot be enforced."""
+    if ask.per_group is not None:
+        raise Refused("PER_GROUP_BOUNDS", f"{ask.label}: contribution_bounds_per_group does not go with {reason}", position=ask.position, instead=instead)
+
+
+def no_per_row(ask: AggregateAsk) -> None:
+    """Nothing, or Refused where per-row bounds were written for a count of rows."""
+    if ask.per_row is not None:
+        raise Refused(
+            "PER_ROW_BOUNDS",
+            f"{ask.label}: a row counts as 1, so that contribution_bounds_per_row bounds nothing",
+            position=ask.position,
+            instead="leave them out, or bound the rows of a unit by contribution_bounds_per_group => (0, 10)",
+        )
+
+
+WEIGHED = "max_rows_contributed (row weights bound sums over rows only)"

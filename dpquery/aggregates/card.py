@@ -1,0 +1,52 @@
+"""What an aggregate is to the rest of dpquery: four functions on one card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpquery.mechanisms import Noise
+from dpquery.plan.draft import AggregateAsk, Contributions
+from dpquery.plan.release import Aggregate, Part
+from dpquery.plan.scalar import Interval
+from dpquery.values.types import Type, Value
+
+Bar = tuple[Value, Value] | None  # an error bar: low and high end in the released value's own type
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a card makes of an ask: parts to be summed, and how their released integers read.
+
+    `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units).
+    """
+
+    parts: tuple[Part, ...]
+    type: Type
+    step: Fraction
+    bounds: Interval
+    notes: tuple[str, ...] = ()
+
+
+Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]
+Finish = Callable[[Aggregate, Sequence[Sequence[int]]], list[Value]]
+Bars = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise], Fraction], list[Bar]]
+Expected = Callable[[Aggregate, Sequence[Noise], Fraction], float | Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One aggregate.
+
+    plan            the parts of an ask, given the contribution limits and the most rows a unit can have by the plan (None: unbounded); or Refused
+    finish          per group the released value, from the noisy integers of the aggregate's parts; never fails
+    interval        per group the error bar at a confidence level; None where there is none
+    expected_error  half the width of that bar: a number, or numbers by the count n of values ("n=100", ...) where it depends on it
+    """
+
+    name: str
+    plan: Plan
+    finish: Finish
+    interval: Bars
+    expected_error: Expected

@@ -1,0 +1,70 @@
+"""SUM(x): rows in whole grid units, clamped; then each unit's sum in a group clamped; then added up."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpquery.aggregates import linear
+from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, numeric, row_bounds, rows_per_cell
+from dpquery.aggregates.card import Card, Planned
+from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, row_units
+from dpquery.plan.draft import AggregateAsk, Contributions
+from dpquery.plan.release import WEIGHT_BITS, Additive, Clamp, Part, Units
+from dpquery.plan.scalar import Interval, Scalar
+
+
+def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | None) -> Planned:
+    """One part. Its grid follows the bounds that fix the sensitivity: the per-group ones where written, else those of a row."""
+    argument = numeric(ask)
+    rows = row_bounds(ask, argument)
+    if contributions.weights is not None:
+        no_per_group(ask, WEIGHED, "write contribution_bounds_per_row, or use max_groups_contributed")
+        return _weighed(ask, argument, rows, contributions.weights)
+    if ask.per_group is not None:
+        return _per_group(ask, argument, rows, ask.per_group)
+    if rows is None:
+        raise missing(ask)
+    return _per_row(ask, argument, rows, rows_per_cell(contributions, rows_per_unit))
+
+
+def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, most: int) -> Planned:
+    """Rows in [l, u]; a cell of 1 to C rows lies in [min(l, lC), max(u, uC)]."""
+    not_zero(ask, rows.low, rows.high)
+    fine = grid(argument, rows.magnitude)
+    low, high = row_units(rows, fine.step)
+    not_zero(ask, low, high)
+    cell = Clamp(min(low, low * most), max(high, high * most))
+    parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), fine.notes)
+
+
+def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group: Interval) -> Planned:
+    """Cells in the bounds as written; rows in theirs where there are any, else saturated."""
+    not_zero(ask, group.low, group.high)
+    fine = grid(argument, group.magnitude)
+    cell = Clamp(*cell_units(ask, group, fine.step))
+    not_zero(ask, cell.low, cell.high)
+    low, high = row_units(rows, fine.step)
+    parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), fine.notes)
+
+
+def _weighed(ask: AggregateAsk, argument: Scalar, rows: Interval | None, weights: int) -> Planned:
+    """Rows in [l, u], each times its weight; a unit's weights add up to at most `weights`."""
+    if rows is None:
+        raise missing(ask)
+    not_zero(ask, rows.low, rows.high)
+    fine = grid(argument, rows.magnitude)
+    low, high = row_units(rows, fine.step)
+    not_zero(ask, low, high)
+    cell = Additive(max(abs(low), abs(high)))
+    parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), weights)
+    bounds = Interval(min(low, 0) * fine.step * weights, max(high, 0) * fine.step * weights)
+    return Planned(parts, argument.type, fine.step / 2**WEIGHT_BITS, bounds, fine.notes)
+
+
+def _own(cell: Clamp, step: Fraction) -> Interval:
+    return Interval(cell.low * step, cell.high * step)
+
+
+TOTAL = Card("total", plan, linear.finish, linear.interval, linear.expected_error)

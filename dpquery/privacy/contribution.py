@@ -1,0 +1,217 @@
+"""How far one unit moves the exact sums: the C-lemmas, over integers.
+
+By L8 the sums of D and D + u differ by u's own cells, those of two versions of u by the difference of u's cells. So all that is left is how
+many cells a unit has (the bounding) and how large they are (the clamps): `Enforced` holds both, and nothing else is read here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from dpquery.plan.release import (
+    WEIGHT_BITS,
+    Additive,
+    CellBound,
+    Clamp,
+    Enforced,
+    GroupCap,
+    HeavyMean,
+    Idle,
+    Part,
+    Present,
+    PrivateKeys,
+    Release,
+    RowWeights,
+)
+from dpquery.values.types import Adjacency
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How far neighbouring data sets move one part, in its integer units.
+
+    `moves` are the extreme patterns (coordinates, shift of each): the worst of them bounds the norms below, and every sum over coordinates of a
+    function of the shift's magnitude that is rising, superadditive and 0 at 0. `l0` counts coordinates that can change at once.
+    """
+
+    l0: int
+    linf: int
+    l1: int
+    l2_squared: int
+    lemma: str
+    moves: tuple[tuple[int, int], ...]
+
+
+def enforced(release: Release) -> Enforced:
+    """C1. The bounds that the plan enforces on a unit's cells.
+
+    Given   a release.
+    Claim   every cell of a unit in part j lies in cells[j] or is 0; if `keyed` is false there is one group, else a unit has cells in at most as
+            many groups as the cap says; under RowWeights rows lie in cells[j] and their weights add up to at most rows * 2^20.
+    Proof   The cells: C2. The cap keeps that many groups of each unit, or is idle: no GROUP BY, one group; a key that depends on the unit (L10,
+            L11), one group for each unit; all listed keys, as rows of others are dropped first. Weights: n (min(R, n) 2^20 // n) <= R 2^20.
+    Tight   test_c1_group_cap_is_reached
+    Source  design 4.3, Groups; pitfalls A2, A3, C2, W1.
+    """
+    table, keys = release.table, release.keys
+    selecting = keys.count if isinstance(keys, PrivateKeys) else None
+    return Enforced(table.bounding, tuple(cell_bound(part) for part in table.parts), selecting, keyed=bool(table.keys))
+
+
+def cell_bound(part: Part) -> CellBound:
+    """C2. The interval in which a part's cells lie, where they are not 0 for want of a counted row.
+
+    Given   a part.
+    Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows in [-w, w] before their weight.
+    Proof   Clamp, Present: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw,
+            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well.
+    Tight   test_c2_cells_reach_their_bounds
+    Source  design 4.3, Cells; pitfalls N1, C3.
+    """
+    match part.cell:
+        case Clamp(low=low, high=high):
+            return CellBound(low, high)
+        case Present():
+            return CellBound(0, 1)
+        case HeavyMean(rows=rows, width=width):
+            return CellBound(-rows * width, rows * width)
+        case Additive(width=width):
+            return CellBound(-width, width, weighted=True)
+        case _:
+            assert_never(part.cell)
+
+
+def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, ...]:
+    """C3. The sensitivity of each part.
+
+    Given   what the release enforces.
+    Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
+    Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
+            listed and none is capped away, C6 under a group cap, C7 under row weights.
+    Tight   test_c3_random_releases_stay_within_their_claims
+    Source  house style, C2; theory 2.
+    """
+    match bounds.bounding:
+        case RowWeights(rows=rows):
+            return tuple(row_weights(cell, rows, adjacency) for cell in bounds.cells)
+        case GroupCap(groups=groups, idle=idle):
+            return tuple(_capped(cell, groups, idle, bounds.keyed, adjacency) for cell in bounds.cells)
+        case _:
+            assert_never(bounds.bounding)
+
+
+def _capped(cell: CellBound, groups: int, idle: Idle | None, keyed: bool, adjacency: Adjacency) -> Sensitivity:
+    if not keyed:
+        return one_group(cell, adjacency)
+    return listed_groups(cell, groups, adjacency) if idle is Idle.ALL_KEYS else capped_groups(cell, groups, adjacency)
+
+
+def one_group(cell: CellBound, adjacency: Adjacency) -> Sensitivity:
+    """C4. Without GROUP BY one integer moves.
+
+    Given   a unit's only cell lies in [lo, hi] or is 0; m = max(|lo|, |hi|).
+    Claim   add/remove moves the sum by at most m; replace-one by at most max(hi, 0) - min(lo, 0).
+    Proof   Add/remove: the difference is the cell. Replace-one: both cells lie in [min(lo, 0), max(hi, 0)], 0 standing for no counted row.
+    Tight   test_c4_one_group_is_reached
+    Source  theory 2; pitfalls A18 (never 0: an exact answer would be free).
+    """
+    return _worst("C4", ((1, _shift(cell, adjacency)),))
+
+
+def listed_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensitivity:
+    """C5. Where a unit may be in every listed group.
+
+    Given   there are `groups` groups in all; cells as in C4.
+    Claim   at most `groups` coordinates move, each as far as in C4; for replace-one too.
+    Proof   There are no other coordinates, and each is a sum to which C4 applies.
+    Tight   test_c5_all_listed_groups_are_reached
+    Source  theory 2.
+    """
+    return _worst("C5", ((groups, _shift(cell, adjacency)),))
+
+
+def capped_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensitivity:
+    """C6. Sums of clamped cells of a unit in few groups.
+
+    Given   a unit has cells in at most l0 groups, each in [lo, hi] or 0; m = max(|lo|, |hi|), s = max(hi, 0) - min(lo, 0).
+    Claim   add/remove: at most l0 coordinates move, each by at most m. Replace-one: L1 <= 2 l0 m, L2^2 <= l0 max(s^2, 2 m^2), Linf <= s.
+    Proof   Add/remove: the difference is the unit's cells. Replace-one: let a groups be the unit's in both data sets, and b and c in one only;
+            a + b <= l0 and a + c <= l0. The a move by at most s each, the b + c <= 2 (l0 - a) others by at most m. For rising f with f(0) = 0
+            the sum of f over coordinates is at most a f(s) + 2 (l0 - a) f(m), linear in a: at most the larger of l0 f(s) and 2 l0 f(m), the
+            two patterns returned. As s <= 2m, L1 is 2 l0 m.
+    Tight   test_c6_add_remove_is_reached, test_c6_replace_one_is_reached
+    Source  house style, C2 (brute force in pitfalls D).
+    """
+    m, s = _shift(cell, Adjacency.ADD_REMOVE), _shift(cell, Adjacency.REPLACE_ONE)
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return _worst("C6", ((groups, m),))
+        case Adjacency.REPLACE_ONE:
+            return _worst("C6", ((groups, s), (2 * groups, m)))
+        case _:
+            assert_never(adjacency)
+
+
+def row_weights(cell: CellBound, rows: int, adjacency: Adjacency) -> Sensitivity:
+    """C7. Sums of weighed rows.
+
+    Given   each row lies in [lo, hi], U = max(|lo|, |hi|); the weights of a unit's rows are integers that add up to at most W = R 2^20.
+    Claim   add/remove: L1 <= W U, and so L2 and Linf. Replace-one: twice that. Nothing better than L1 is known: all of it may be in one
+            coordinate, or spread over W of them.
+    Proof   The cells of a unit are sums of weight times row over disjoint sets of rows: their magnitudes add up to at most W U. Replace-one:
+            remove, then add (triangle inequality).
+    Tight   test_c7_row_weights_are_reached
+    Source  design 4.3, Rows; pitfalls A2, N2, C2.
+    """
+    most = (rows << WEIGHT_BITS) * _shift(cell, Adjacency.ADD_REMOVE)
+    spread = rows << WEIGHT_BITS
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return Sensitivity(spread, most, most, most**2, "C7", ((1, most),))
+        case Adjacency.REPLACE_ONE:
+            return Sensitivity(2 * spread, 2 * most, 2 * most, (2 * most) ** 2, "C7", ((1, 2 * most),))
+        case _:
+            assert_never(adjacency)
+
+
+def _shift(cell: CellBound, adjacency: Adjacency) -> int:
+    """How far one cell can move, at least 1: no released part is free."""
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return max(1, abs(cell.low), abs(cell.high))
+        case Adjacency.REPLACE_ONE:
+            return max(1, max(cell.high, 0) - min(cell.low, 0))
+        case _:
+            assert_never(adjacency)
+
+
+def _worst(lemma: str, moves: tuple[tuple[int, int], ...]) -> Sensitivity:
+    """The norms of the worst pattern in each of them."""
+    return Sensitivity(
+        l0=max(count for count, _ in moves),
+        linf=max(shift for _, shift in moves),
+        l1=max(count * shift for count, shift in moves),
+        l2_squared=max(count * shift**2 for count, shift in moves),
+        lemma=lemma,
+        moves=moves,
+    )
+
+
+def groups_of_a_unit(bounds: Enforced) -> int:
+    """C8. The most groups that exist for a unit's sake alone, on either side of a neighbouring pair.
+
+    Given   what a release with private keys enforces.
+    Claim   at most l0 groups of D hold no unit of D' and the reverse, l0 being the group cap; for both adjacencies.
+    Proof   A group that is in D and not in D' holds the differing unit's rows alone; after the cap a unit has at most l0 groups in each of them.
+            Replace-one: l0 in D and, apart from them, l0 in D': each side's mass is bounded by its own l0.
+    Tight   test_c8_singleton_groups_are_reached
+    Source  theory 1.5, partition selection; pitfalls D, A14.
+    """
+    match bounds.bounding:
+        case GroupCap(groups=groups):
+            return groups
+        case RowWeights():
+            raise AssertionError("row weights do not bound the number of groups")
+        case _:
+            assert_never(bounds.bounding)

@@ -1,0 +1,282 @@
+"""Whose rows are whose: the L-lemmas. What stands below the noise is, unit by unit, a function of that unit's rows and public tables.
+
+Written R[u] for the rows of relation R whose unit is u. R is *local* if R[u] is a function of u's base rows and public tables alone, and is
+empty where u has none: then adding, removing or replacing u leaves R[v] as it is for every other unit v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from dpquery.errors import Fault
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, inputs, output
+from dpquery.plan.release import One, UnitTable, Units
+from dpquery.plan.scalar import Column, Scalar, columns
+
+
+def local(rel: Private) -> tuple[str, ...]:
+    """L1. The relation is local. Returns the ids of the lemmas that its nodes use, in order; a Fault where a node does not meet its lemma.
+
+    Given   the relation is built from the operators below and no others.
+    Claim   it is local.
+    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7). The match is exhaustive: the type
+            checker names an operator that has no lemma.
+    Tight   test_l1_random_relations_are_local
+    Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); pitfalls N7.
+    """
+    found = {"L1", _lemma(rel)}
+    for below in inputs(rel):
+        found.update(local(below))
+    return tuple(sorted(found))
+
+
+def _lemma(rel: Private) -> str:
+    match rel:
+        case Scan():
+            return scan(rel)
+        case Keep():
+            return keep(rel)
+        case Compute():
+            return compute(rel)
+        case Lookup():
+            return lookup(rel)
+        case Match():
+            return match_units(rel)
+        case CapRows():
+            return cap_rows(rel)
+        case _:
+            assert_never(rel)
+
+
+def scan(rel: Scan) -> str:
+    """L2. A scan is local.
+
+    Given   each row's unit is found in the row itself or along a path of registered unique, not-NULL keys; rows without one are dropped.
+    Claim   the scan is local.
+    Proof   u's base rows are, by definition of the neighbouring relation, all rows that reach u by their paths. A row is kept or dropped, and
+            its columns are cast one by one, by itself and its own path. A row of u stays u's whichever other units are there.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.1; pitfalls A1, C6, N5.
+    """
+    return _reads("L2", (), {c.column.id for c in rel.columns})
+
+
+def keep(rel: Keep) -> str:
+    """L3. A filter keeps locality.
+
+    Given   the input is local, the predicate reads the input's columns alone and is a total, deterministic function of one row.
+    Claim   the kept rows are local.
+    Proof   R[u] is filtered row by row; nothing of another unit is read, and no rows come from none.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.2.
+    """
+    return _reads("L3", (rel.predicate,), _ids(output(rel.input)))
+
+
+def compute(rel: Compute) -> str:
+    """L4. Row-wise columns keep locality.
+
+    Given   the input is local, each new column is a total, deterministic function of the input's columns of the same row.
+    Claim   the extended rows are local.
+    Proof   R[u] is mapped row by row, one row to one.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.2.
+    """
+    return _reads("L4", (value for _, value in rel.items), _ids(output(rel.input)))
+
+
+def lookup(rel: Lookup) -> str:
+    """L5. A join with a public relation keeps locality.
+
+    Given   the input is local; ON reads the input's and the public relation's columns alone; every output row holds one private row (INNER or
+            LEFT: no public row is kept by itself).
+    Claim   the joined rows, owned by the private row's unit, are local.
+    Proof   R[u] is joined with a table that is the same for all data sets; each private row gives rows that depend on it and that table.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.2; pitfalls A1 (a kept public row would exist because of no unit at all).
+    """
+    return _reads("L5", () if rel.on is None else (rel.on,), _ids(output(rel.input)) | _ids(rel.public.columns))
+
+
+def match_units(rel: Match) -> str:
+    """L6. A join of two private relations within the unit keeps locality.
+
+    Given   both inputs are local; the join condition is the equality of the two units and `on`, which reads both inputs' columns alone.
+    Claim   the joined rows, owned by the left (and equal right) unit, are local. LEFT keeps rows of the left unit alone.
+    Proof   A pair of rows of different units never joins, so R[u] is a function of left[u] and right[u]; a left row without a partner is
+            null-extended by looking at right[u] alone. Empty where left[u] is.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.2; pitfalls A8, W2.
+    """
+    return _reads("L6", () if rel.on is None else (rel.on,), _ids(output(rel.left)) | _ids(output(rel.right)))
+
+
+def cap_rows(rel: CapRows) -> str:
+    """L7. A cap on each unit's rows keeps locality.
+
+    Given   the input is local; the kept rows of a unit are its first ones by a salted hash of the row, ties by all columns.
+    Claim   the kept rows are local, at most `rows` of each unit.
+    Proof   For a fixed salt the order is a function of the row, equal rows being interchangeable; the choice reads R[u] alone.
+    Tight   test_l1_random_relations_are_local
+    Source  design 4.2; pitfalls A4, W3.
+    """
+    if rel.rows < 1:
+        raise Fault("PLAN_BROKEN", "a row cap lies below 1")
+    return _reads("L7", (), set())
+
+
+def cells(table: UnitTable) -> str:
+    """L8. Cells are functions of their unit's rows.
+
+    Given   a local input; keys, values and filters read its columns alone.
+    Claim   for a fixed salt, the cells of a unit (its integers per group and part), before and after the clamps and the group cap, are a
+            function of that unit's rows and public tables, and there are none where it has no rows.
+    Proof   Rows fall into groups and add their integers one by one; clamps act on one cell; the cap ranks a unit's groups by a salted hash of
+            (unit, key), which ties to nothing of others. A cell exists only where a row of the unit fell into the group.
+    Tight   test_l1_random_relations_are_local
+    Source  theory 2, bounding rules.
+    """
+    return _reads("L8", _scalars(table), _ids(output(table.input)))
+
+
+def _scalars(table: UnitTable) -> Iterable[Scalar]:
+    yield from (key.value for key in table.keys)
+    for part in table.parts:
+        match part.row:
+            case One(value=value) | Units(value=value):
+                yield from () if value is None else (value,)
+            case _:
+                assert_never(part.row)
+        yield from () if part.where is None else (part.where,)
+
+
+def rows_per_unit(rel: Private) -> int | None:
+    """L9. The most rows that a unit can have here; None where the plan bounds nothing.
+
+    Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table.
+    Claim   every R[u] has at most the returned number of rows.
+    Proof   Scan: one, if registered. Keep and Compute add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
+            rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
+            row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
+    Tight   test_l9_rows_per_unit_is_reached
+    Source  design 4.2, run-away joins.
+    """
+    match rel:
+        case Scan(max_rows_per_unit=declared):
+            return 1 if declared == 1 else None
+        case Keep(input=below) | Compute(input=below):
+            return rows_per_unit(below)
+        case CapRows(input=below, rows=rows):
+            return min(rows, _or(rows_per_unit(below), rows))
+        case Lookup(input=below, join=join, fanout=fanout):
+            return _times(rows_per_unit(below), _least_one(fanout, join))
+        case Match():
+            return _matched(rel)
+        case _:
+            assert_never(rel)
+
+
+def _matched(rel: Match) -> int | None:
+    left, right = rows_per_unit(rel.left), rows_per_unit(rel.right)
+    product = _times(left, _least_one(right, rel.join))
+    if not rel.single or left is None or right is None:
+        return product
+    once = max(left, right) if rel.join is Join.INNER else left + right
+    return min(_or(product, once), once)
+
+
+def _times(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a * b
+
+
+def _least_one(count: int | None, join: Join) -> int | None:
+    return count if count is None or join is Join.INNER else max(1, count)
+
+
+def _or(known: int | None, otherwise: int) -> int:
+    return otherwise if known is None else known
+
+
+def fixed(rel: Private) -> frozenset[int]:
+    """L10. Ids of the columns that depend on the unit alone: all rows of a unit agree on each of them.
+
+    Given   one-row-per-unit tables are registered; the fan-out of each lookup was computed from its public table.
+    Claim   for every u, all rows of R[u] hold the same value in each returned column.
+    Proof   Scan of one row per unit: there is one row. Any scan: the unit's own columns hold u. Keep, CapRows: fewer rows, same values.
+            Compute: a function of fixed columns. INNER Match: a row holds a left row's and a right row's values, each fixed. LEFT Match: the
+            left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
+            if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
+            all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all).
+    Tight   test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed
+    Source  design 4.3, Groups; pitfalls A3, H.
+    """
+    match rel:
+        case Scan(columns=cols, max_rows_per_unit=1):
+            return frozenset(c.column.id for c in cols)
+        case Scan(unit_columns=own):
+            return own
+        case Keep(input=below) | CapRows(input=below):
+            return fixed(below)
+        case Compute(input=below, items=items):
+            known = fixed(below)
+            return known | {column.id for column, value in items if depends_on(value, known)}
+        case Lookup():
+            return _fixed_lookup(rel)
+        case Match(left=left, right=right, join=join):
+            return fixed(left) | fixed(right) if join is Join.INNER else fixed(left)
+        case _:
+            assert_never(rel)
+
+
+def _fixed_lookup(rel: Lookup) -> frozenset[int]:
+    known = fixed(rel.input)
+    public = _ids(rel.public.columns)
+    single = rel.fanout is not None and rel.fanout <= 1
+    read = frozenset() if rel.on is None else _ids(columns(rel.on))
+    return known | public if single and read - public <= known else known
+
+
+def depends_on(value: Scalar, known: frozenset[int]) -> bool:
+    """L11. Whether an expression reads the known columns alone; literals read none.
+
+    Given   all rows of a unit agree on the known columns.
+    Claim   if true, they agree on the expression.
+    Proof   Expressions are deterministic functions of the columns they read, all of which are known.
+    Tight   test_h_case_over_a_row_column_is_not_a_unit_key
+    Source  pitfalls H (GROUP BY CASE WHEN v.amount > 10 THEN u.country ..).
+    """
+    return _ids(columns(value)) <= known
+
+
+def owning(rel: Private) -> frozenset[int]:
+    """L12. Ids of the columns that hold the row's own unit in every row, never NULL.
+
+    Given   each scan names the columns that carry its unit unmodified; its rows have a unit.
+    Claim   in every row the returned columns equal the row's unit.
+    Proof   As L10: true at the scan; kept by filters, computed columns, caps, lookups (the private row stays whole) and INNER matches (both
+            units are equal); of a LEFT match on the left side alone, as the right side's may be NULL.
+    Tight   test_distinct_units_from_a_null_side
+    Source  design 4.3, Cells.
+    """
+    match rel:
+        case Scan(unit_columns=own):
+            return own
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Lookup(input=below):
+            return owning(below)
+        case Match(left=left, right=right, join=join):
+            return owning(left) | owning(right) if join is Join.INNER else owning(left)
+        case _:
+            assert_never(rel)
+
+
+def _ids(found: Iterable[Column]) -> frozenset[int]:
+    return frozenset(column.id for column in found)
+
+
+def _reads(lemma: str, scalars: Iterable[Scalar], given: Iterable[int]) -> str:
+    """The lemma's id, if the expressions read nothing but the given columns."""
+    known = frozenset(given)
+    if not all(_ids(columns(scalar)) <= known for scalar in scalars):
+        raise Fault("PLAN_BROKEN", f"an expression reads what its relation does not hold ({lemma})")
+    return lemma

@@ -1,0 +1,261 @@
+"""Draft -> Release: caps put in, idle ones proven idle, cards asked for their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from typing import assert_never
+
+from dpquery.aggregates import CARDS
+from dpquery.errors import Fault, Refused
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan, walk
+from dpquery.plan.release import (
+    Aggregate,
+    Bounding,
+    GroupCap,
+    Idle,
+    Key,
+    Keys,
+    ListedKeys,
+    NoKeys,
+    One,
+    Part,
+    Present,
+    PrivateKeys,
+    Release,
+    RowWeights,
+    UnitTable,
+)
+from dpquery.plan.scalar import Column
+from dpquery.privacy.contribution import enforced, sensitivities
+from dpquery.privacy.locality import cells, depends_on, fixed, local, owning, rows_per_unit
+from dpquery.values.types import Adjacency, Value
+
+LARGEST_FANOUT = 10_000  # public rows that one private row may meet in all
+FREE_FANOUT = 100  # beyond which the private input is capped
+MOST_KEYS = 10_000
+COUNT_OF_UNITS = Part(One(), Present())
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was looked up in the public tables before the charge: the fan-out of each lookup by its public relation's name, and the key list.
+
+    `keys` is None where keys are private or absent.
+    """
+
+    fanouts: Mapping[str, int]
+    keys: tuple[tuple[Value, ...], ...] | None = None
+    key_origin: str = ""
+
+
+def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
+    """R1. The draft with every bound in its plan; or Refused where one is missing.
+
+    Given   a draft, and facts that are functions of public tables.
+    Claim   the release meets the preconditions of L1, L8, C1 and P5; it is a function of the draft and the facts alone.
+    Proof   Each is checked on the result before it is returned; a plan that breaks one is a Fault.
+    Tight   test_c3_random_releases_stay_within_their_claims
+    Source  design 4.2 to 4.4.
+    """
+    rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
+    planned = [_planned(ask, draft.contributions, rel) for ask in draft.asks]
+    private = bool(draft.keys) and facts.keys is None
+    parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, parts in planned for part in parts)]))
+    aggregates = tuple(replace(aggregate, parts=tuple(parts.index(part) for part in own)) for aggregate, own in planned)
+    keys = _keys(draft, facts, parts)
+    table = UnitTable(rel, draft.keys, parts, _bounding(draft, keys, rel))
+    release = Release(table, keys, aggregates)
+    lemmas(release)
+    return replace(release, warnings=_warnings(release, draft.contributions))
+
+
+def lemmas(release: Release) -> tuple[str, ...]:
+    """R2. The ids of the lemmas that the release's argument uses; a Fault where its plan does not meet one.
+
+    Given   a release.
+    Claim   its cells are functions of their unit's rows (L), and neighbouring data sets move its sums by what the returned C-lemmas say.
+    Proof   L1 over the relation, L8 over the cells, C1 to C3 over the bounds.
+    Tight   test_lemmas_name_what_is_used
+    Source  house style.
+    """
+    found = {*local(release.table.input), cells(release.table), "C1", "C2", "C3"}
+    found.update(s.lemma for s in sensitivities(enforced(release), Adjacency.ADD_REMOVE))
+    match release.keys:
+        case PrivateKeys():
+            found.update(("C8", "P5"))
+        case NoKeys() | ListedKeys():
+            pass
+        case _:
+            assert_never(release.keys)
+    if isinstance(release.table.bounding, GroupCap) and release.table.bounding.idle is Idle.UNIT_KEY:
+        found.update(("L10", "L11"))
+    return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))
+
+
+def warnings(release: Release) -> tuple[str, ...]:
+    """R3. What the bounding gives reason to say: rows and groups that are left out.
+
+    Given   a release made by `bound`.
+    Claim   the sentences are a function of the plan.
+    Proof   They were made by R1 from the draft and the plan.
+    Tight   test_warnings_of_the_plan
+    Source  pitfalls W3; design 4.4.
+    """
+    return release.warnings
+
+
+# ---- relations -----------------------------------------------------------------------------------------------------------------------
+
+
+def filled(rel: Private, facts: Facts) -> Private:
+    """R4. The relation with the fan-out of each lookup; Refused where one private row could meet more than 10,000 public rows in all.
+
+    Given   the fan-out of each public relation.
+    Claim   one combination of private base rows gives at most 10,000 rows.
+    Proof   Each lookup multiplies rows by at most its fan-out; the product over the statement is tested.
+    Tight   test_n9_fan_out_is_refused_beyond_ten_thousand
+    Source  design 4.2; pitfalls N9, A5.
+    """
+    full = _fill(rel, facts)
+    lookups = [below for below in walk(full) if isinstance(below, Lookup)]
+    if prod(_fanout(lookup) for lookup in lookups) > LARGEST_FANOUT:
+        names = ", ".join(sorted(lookup.public.name for lookup in lookups if _fanout(lookup) > 1))
+        raise Refused(
+            "FANOUT",
+            f"one private row could meet more than {LARGEST_FANOUT:,} rows of the public tables it is joined with ({names})",
+            instead="join on a unique column of the public table, or on fewer tables",
+        )
+    return full
+
+
+def _fill(rel: Private, facts: Facts) -> Private:
+    match rel:
+        case Scan():
+            return rel
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below):
+            return replace(rel, input=_fill(below, facts))
+        case Lookup(input=below, public=public):
+            if public.name not in facts.fanouts:
+                raise Fault("PLAN_BROKEN", "the fan-out of a public table is not known")
+            return replace(rel, input=_fill(below, facts), fanout=facts.fanouts[public.name])
+        case Match(left=left, right=right):
+            return replace(rel, left=_fill(left, facts), right=_fill(right, facts))
+        case _:
+            assert_never(rel)
+
+
+def _fanout(lookup: Lookup) -> int:
+    return 1 if lookup.fanout is None else max(1, lookup.fanout)
+
+
+def _multiplied(rel: Private) -> int:
+    """The public fan-out of one private row up to here."""
+    return prod(_fanout(below) for below in walk(rel) if isinstance(below, Lookup))
+
+
+def capped(rel: Private, rows: int) -> Private:
+    """R5. The relation with a cap on each unit's rows where a join could run away.
+
+    Given   a relation whose fan-outs are filled in.
+    Claim   no join multiplies more than `rows` rows of a unit with several rows each, or with a public fan-out above 100 in all.
+    Proof   A match whose inputs both may have several rows per unit (L9) has each capped, above that input's own filters, unless it is proven
+            to have no more rows than the cap; a match along a path's unique side, or with a one-row side, cannot multiply. A lookup that
+            takes the fan-out of the statement so far beyond 100 has its private input capped. Caps keep locality (L7).
+    Tight   test_a5_joins_of_several_rows_are_capped, test_n9_wide_lookups_are_capped
+    Source  design 4.2, run-away joins; pitfalls A5, W3, N9.
+    """
+    match rel:
+        case Scan():
+            return rel
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below):
+            return replace(rel, input=capped(below, rows))
+        case Lookup(input=below):
+            inner = capped(below, rows)
+            return replace(rel, input=_cap(inner, rows) if _fanout(rel) > 1 and _multiplied(rel) > FREE_FANOUT else inner)
+        case Match(left=left, right=right, single=single):
+            left, right = capped(left, rows), capped(right, rows)
+            if not single and rows_per_unit(left) != 1 and rows_per_unit(right) != 1:
+                left, right = _cap(left, rows), _cap(right, rows)
+            return replace(rel, left=left, right=right)
+        case _:
+            assert_never(rel)
+
+
+def _cap(rel: Private, rows: int) -> Private:
+    most = rows_per_unit(rel)
+    return rel if most is not None and most <= rows else CapRows(rel, rows)
+
+
+# ---- aggregates ----------------------------------------------------------------------------------------------------------------------
+
+
+def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> tuple[Aggregate, tuple[Part, ...]]:
+    """The aggregate, with its parts yet to be numbered."""
+    if ask.card == "units" and isinstance(ask.argument, Column) and ask.argument.id in owning(rel):
+        ask = replace(ask, argument=None)
+    found = CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
+    aggregate = Aggregate(ask.name, ask.label, ask.card, (), found.type, found.step, found.bounds, ask.epsilon, found.notes)
+    return aggregate, found.parts
+
+
+# ---- keys and bounding ---------------------------------------------------------------------------------------------------------------
+
+
+def _keys(draft: Draft, facts: Facts, parts: tuple[Part, ...]) -> Keys:
+    if not draft.keys:
+        return NoKeys()
+    if facts.keys is None:
+        return PrivateKeys(parts.index(COUNT_OF_UNITS), max(1, draft.minimum))
+    rows = _key_set(facts.keys)
+    if len(rows) > MOST_KEYS:
+        raise Refused("TOO_MANY_KEYS", f"the key list has {len(rows):,} keys, more than {MOST_KEYS:,}", instead="group by fewer or coarser keys")
+    return ListedKeys(rows, facts.key_origin)
+
+
+def _key_set(rows: Iterable[tuple[Value, ...]]) -> tuple[tuple[Value, ...], ...]:
+    """The keys as a set, sorted, NULLs last; NaN is no key."""
+    found = dict.fromkeys(row for row in rows if all(value == value for value in row))  # noqa: PLR0124 (NaN differs from itself)
+    return tuple(sorted(found, key=lambda row: tuple((value is None, value) for value in row)))
+
+
+def _bounding(draft: Draft, keys: Keys, rel: Private) -> Bounding:
+    contributions = draft.contributions
+    if contributions.weights is None:
+        return _group_cap(draft.keys, keys, max(1, contributions.groups), fixed(rel))
+    if isinstance(keys, PrivateKeys):
+        raise Refused(
+            "ROW_WEIGHTS",
+            "max_rows_contributed bounds rows, not groups, so that it does not go with private keys",
+            instead="use max_groups_contributed and max_rows_per_group, or list the keys",
+        )
+    most = rows_per_unit(rel)
+    return RowWeights(contributions.weights if most is None else max(1, min(contributions.weights, most)))
+
+
+def _group_cap(columns: tuple[Key, ...], keys: Keys, groups: int, known: frozenset[int]) -> GroupCap:
+    """The cap; idle where the plan proves that it cannot bite, and nowhere else."""
+    if not columns:
+        return GroupCap(1, Idle.NO_KEYS)
+    if all(depends_on(key.value, known) for key in columns):
+        return GroupCap(1, Idle.UNIT_KEY)
+    if isinstance(keys, ListedKeys) and len(keys.rows) <= groups:
+        return GroupCap(max(1, len(keys.rows)), Idle.ALL_KEYS)
+    return GroupCap(groups)
+
+
+# ---- warnings ------------------------------------------------------------------------------------------------------------------------
+
+
+def _warnings(release: Release, contributions: Contributions) -> tuple[str, ...]:
+    said = []
+    bounding, keys = release.table.bounding, release.keys
+    if any(isinstance(rel, CapRows) for rel in walk(release.table.input)):
+        said.append(f"A join keeps at most {contributions.join_rows} rows of each unit on either side (join_rows_per_unit); others are left out.")
+    if isinstance(keys, ListedKeys):
+        said.append(f"Rows whose key is not in the key list ({keys.origin}) are left out.")
+    if isinstance(bounding, GroupCap) and bounding.idle is None and not contributions.groups_given:
+        said.append(f"Each unit counts in at most {bounding.groups} groups (max_groups_contributed); its other groups are left out.")
+    return tuple(said)

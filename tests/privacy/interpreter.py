@@ -1,0 +1,268 @@
+"""A reference interpreter of releases in plain Python: slow, exact, and sharing no code with the lowering. One function per node.
+
+A relation is a list of (unit, {column id: value}); all rows of all units lie in one list, so that nothing is local by construction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from math import floor, isnan
+from typing import Any, assert_never
+
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, output
+from dpquery.plan.release import (
+    WEIGHT_BITS,
+    Additive,
+    Clamp,
+    GroupCap,
+    HeavyMean,
+    ListedKeys,
+    NoKeys,
+    One,
+    Part,
+    Present,
+    PrivateKeys,
+    Release,
+    RowWeights,
+    Units,
+    UnitTable,
+)
+from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
+
+Row = dict[int, Any]
+Owned = list[tuple[Any, Row]]
+Groups = dict[tuple[Any, ...], tuple[int, ...]]
+
+
+@dataclass
+class Data:
+    """Private tables by physical name, as rows of {physical column: value}; public relations by name, as tuples."""
+
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    publics: Mapping[str, Sequence[tuple[Any, ...]]] = field(default_factory=dict)
+    salt: str = "salt"
+
+
+def run(release: Release, data: Data) -> Groups:
+    """Per group the exact integer of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
+    cells = unit_cells(release.table, data, listed(release))
+    sums: dict[tuple[Any, ...], list[int]] = {}
+    for (_, key), values in cells.items():
+        row = sums.setdefault(key, [0] * len(release.table.parts))
+        for i, value in enumerate(values):
+            row[i] += value
+    match release.keys:
+        case NoKeys():
+            shown: Iterable[tuple[Any, ...]] = [()]
+        case ListedKeys(rows=rows):
+            shown = rows
+        case PrivateKeys():
+            shown = sums
+        case _:
+            assert_never(release.keys)
+    nothing = (0,) * len(release.table.parts)
+    return {key: tuple(sums.get(key, nothing)) for key in shown}
+
+
+def listed(release: Release) -> set[tuple[Any, ...]] | None:
+    return set(release.keys.rows) if isinstance(release.keys, ListedKeys) else None
+
+
+def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[int, ...]]:
+    """Per (unit, key) the clamped integer of each part, after the cap on groups."""
+    grouped: dict[tuple[Any, tuple[Any, ...]], list[Row]] = defaultdict(list)
+    for unit, row in rows(table.input, data):
+        key = tuple(value(k.value, row) for k in table.keys)
+        if keys is None or key in keys:
+            grouped[unit, key].append(row)
+    match table.bounding:
+        case GroupCap(idle=idle, groups=groups):
+            kept = grouped if idle is not None else _first_groups(grouped, groups, data.salt)
+            return {at: tuple(_cell(part, grouped[at]) for part in table.parts) for at in kept}
+        case RowWeights(rows=most):
+            many = Counter(unit for unit, key in grouped for _ in grouped[unit, key])
+            weight = {unit: (min(most, n) << WEIGHT_BITS) // n for unit, n in many.items()}
+            return {at: tuple(weight[at[0]] * sum(_counted(part, own)) for part in table.parts) for at, own in grouped.items()}
+        case _:
+            assert_never(table.bounding)
+
+
+def _first_groups(grouped: Mapping[tuple[Any, tuple[Any, ...]], list[Row]], groups: int, salt: str) -> list[tuple[Any, tuple[Any, ...]]]:
+    by_unit: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
+    for unit, key in grouped:
+        by_unit[unit].append(key)
+    return [(unit, key) for unit, own in by_unit.items() for key in sorted(own, key=lambda k: (_hash(salt, (unit, k)), repr(k)))[:groups]]
+
+
+def _counted(part: Part, own: Sequence[Row]) -> list[int]:
+    """The integers of the rows that count."""
+    found = []
+    for row in own:
+        if part.where is None or value(part.where, row) is True:
+            x = _row(part.row, row)
+            if x is not None:
+                found.append(x)
+    return found
+
+
+def _row(kind: One | Units, row: Row) -> int | None:
+    match kind:
+        case One(value=None):
+            return 1
+        case One(value=of):
+            return None if _missing(value(of, row)) else 1
+        case Units(value=of, step=step, low=low, high=high, centred=centred):
+            x = value(of, row)
+            if _missing(x):
+                return None
+            units = max(low, min(high, floor(Fraction(x) / step + Fraction(1, 2))))
+            return 2 * units - (low + high) if centred else units
+        case _:
+            assert_never(kind)
+
+
+def _missing(x: Any) -> bool:
+    return x is None or (isinstance(x, float) and isnan(x))
+
+
+def _cell(part: Part, own: Sequence[Row]) -> int:
+    counted = _counted(part, own)
+    if not counted:
+        return 0
+    total, n = sum(counted), len(counted)
+    match part.cell:
+        case Clamp(low=low, high=high):
+            return max(low, min(high, total))
+        case HeavyMean(rows=most):
+            scaled = total if n <= most else abs(total) * most // n * (1 if total > 0 else -1)
+            return scaled
+        case Present():
+            return 1
+        case Additive():
+            raise AssertionError("row weights only")
+        case _:
+            assert_never(part.cell)
+
+
+# ---- relations -----------------------------------------------------------------------------------------------------------------------
+
+
+def rows(rel: Private, data: Data) -> Owned:
+    match rel:
+        case Scan():
+            return _scan(rel, data)
+        case Keep(input=below, predicate=predicate):
+            return [(unit, row) for unit, row in rows(below, data) if value(predicate, row) is True]
+        case Compute(input=below, items=items):
+            return [(unit, {**row, **{c.id: value(v, row) for c, v in items}}) for unit, row in rows(below, data)]
+        case Lookup():
+            return _lookup(rel, data)
+        case Match():
+            return _match(rel, data)
+        case CapRows(input=below, rows=most):
+            return _cap(rows(below, data), most, data.salt)
+        case _:
+            assert_never(rel)
+
+
+def _scan(rel: Scan, data: Data) -> Owned:
+    found = []
+    for row in data.tables[rel.physical]:
+        at: Mapping[str, Any] | None = row
+        for hop in rel.unit.hops:
+            parents = [] if at is None else [p for p in data.tables[hop.table] if at[hop.column] is not None and p[hop.key] == at[hop.column]]
+            at = parents[0] if parents else None
+        unit = None if at is None else at[rel.unit.column]
+        if unit is not None:
+            found.append((unit, {c.column.id: row[c.physical] for c in rel.columns}))
+    return found
+
+
+def _lookup(rel: Lookup, data: Data) -> Owned:
+    found = []
+    for unit, row in rows(rel.input, data):
+        meets = [{c.id: v for c, v in zip(rel.public.columns, public, strict=True)} for public in data.publics[rel.public.name]]
+        joined = [{**row, **public} for public in meets if rel.on is None or value(rel.on, {**row, **public}) is True]
+        if not joined and rel.join is Join.LEFT:
+            joined = [{**row, **{c.id: None for c in rel.public.columns}}]
+        found += [(unit, each) for each in joined]
+    return found
+
+
+def _match(rel: Match, data: Data) -> Owned:
+    found, right = [], rows(rel.right, data)
+    for unit, row in rows(rel.left, data):
+        joined = [{**row, **other} for owner, other in right if owner == unit and (rel.on is None or value(rel.on, {**row, **other}) is True)]
+        if not joined and rel.join is Join.LEFT:
+            joined = [{**row, **{c.id: None for c in output(rel.right)}}]
+        found += [(unit, each) for each in joined]
+    return found
+
+
+def _cap(owned: Owned, most: int, salt: str) -> Owned:
+    by_unit: dict[Any, list[Row]] = defaultdict(list)
+    for unit, row in owned:
+        by_unit[unit].append(row)
+    return [(unit, row) for unit, own in by_unit.items() for row in sorted(own, key=lambda r: (_hash(salt, r), repr(r)))[:most]]
+
+
+def _hash(salt: str, what: Any) -> bytes:
+    return hashlib.blake2b(repr((salt, what)).encode()).digest()
+
+
+# ---- expressions ---------------------------------------------------------------------------------------------------------------------
+
+
+def value(scalar: Scalar, row: Row) -> Any:
+    match scalar:
+        case Literal(value=constant):
+            return constant
+        case Column(id=id):
+            return row[id]
+        case Case(branches=branches, otherwise=otherwise):
+            for condition, result in branches:
+                if value(condition, row) is True:
+                    return value(result, row)
+            return None if otherwise is None else value(otherwise, row)
+        case Cast(arg=arg):
+            return value(arg, row)
+        case Call(function=function, args=args):
+            return _call(function, [value(arg, row) for arg in args])
+        case _:
+            assert_never(scalar)
+
+
+def _call(function: str, args: list[Any]) -> Any:
+    match function:
+        case "and":
+            return False if False in args else None if None in args else True
+        case "or":
+            return True if True in args else None if None in args else False
+        case "not":
+            return None if args[0] is None else not args[0]
+        case "is_null":
+            return args[0] is None
+        case "coalesce":
+            return next((a for a in args if a is not None), None)
+        case _:
+            return None if None in args else STRICT[function](*args)
+
+
+STRICT: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "modulo": lambda a, b: None if b == 0 else a - b * int(Decimal(a) / Decimal(b)),
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "in": lambda a, *many: a in many,
+}
