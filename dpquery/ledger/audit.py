@@ -1,0 +1,120 @@
+"""Whether a log hangs together: the chain, what follows what, and the running sums beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from dpquery.ledger import policy
+from dpquery.ledger.chain import START, commitment, link
+from dpquery.ledger.model import JSON, Account, Finding, Row
+from dpquery.ledger.replay import OUTCOMES, applied, balanced, restored, terms
+
+MALFORMED: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str = START) -> Iterator[Finding]:
+    """What is wrong with the log and the sums stored beside it; nothing where all is well.
+
+    `rows` is the whole log, or its end from a `balanced` entry on; then `previous` is the link before that.
+    """
+    reader = _Reader(previous)
+    for row in rows:
+        yield from reader.read(row)
+    yield from reader.compared(stored)
+
+
+class _Reader:
+    """Reads a log line by line. It stops making sense of accounts after the first line that it cannot follow."""
+
+    def __init__(self, previous: str) -> None:
+        self.link = previous
+        self.seq: int | None = None
+        self.whole = previous == START
+        self.accounts: dict[str, Account] = {}
+        self.ids: set[str] = set()
+        self.charged: dict[str, str] = {}  # id -> the account that pays
+        self.settled: set[str] = set()
+        self.versions = 0
+        self.capped = False  # known from the first line only
+        self.lost = False
+
+    def read(self, row: Row) -> Iterator[Finding]:
+        """What is wrong with one line."""
+        first, expected = self.seq is None, (self.seq or 0) + 1
+        if (not first or self.whole) and row.seq != expected:
+            yield Finding(row.seq, f"line {expected} is missing")
+        self.seq = row.seq
+        try:
+            linked = link(self.link, commitment(row.body))
+        except ValueError:
+            linked = ""
+        if row.link != linked:
+            yield Finding(row.seq, "the hash chain is broken: this line, or one before it, was changed, moved or taken out")
+        self.link = row.link
+        if self.lost:
+            return
+        try:
+            self._follow(row, json.loads(row.body), first)
+        except MALFORMED as error:
+            self.lost = True
+            yield Finding(row.seq, f"the line cannot follow the ones before it ({_said(error)})")
+
+    def _follow(self, row: Row, body: Mapping[str, JSON], first: bool) -> None:
+        if (body["id"], body["event"], body.get("entry")) != (row.id, row.event, row.ref):
+            raise ValueError("its columns differ from its body")
+        if row.id in self.ids:
+            raise ValueError("an id twice")
+        self.ids.add(row.id)
+        if first and self.whole:
+            self.capped = not terms(body).unsafe_testing
+        elif row.event == "created":
+            raise ValueError("created twice")
+        if row.event == "balanced":
+            self._balance(body, first)
+        elif first and not self.whole:
+            raise ValueError("no balance to start from")
+        self._states(body)
+        self.accounts.update({account.key: account for account in applied(self.accounts, body)})
+
+    def _balance(self, body: Mapping[str, JSON], first: bool) -> None:
+        if first and not self.whole:
+            self.accounts, self.versions = restored(body["accounts"]), body["versions"]
+        elif (balanced(tuple(self.accounts.values())), self.versions) != (body["accounts"], body["versions"]):
+            raise ValueError("its sums differ from those of the lines before it")
+
+    def _states(self, body: Mapping[str, JSON]) -> None:
+        """ValueError where a charge has two outcomes, an outcome no charge, or a data version another number than the next."""
+        if body["event"] == "charged":
+            self.charged[body["id"]] = body["accounts"][0]
+        elif body["event"] in OUTCOMES:
+            self._outcome(body["entry"], body["account"])
+        elif body["event"] == "registered":
+            self.versions += 1
+            if body["version"] != self.versions:
+                raise ValueError("data versions out of order")
+
+    def _outcome(self, entry: str, account: str) -> None:
+        if entry in self.settled:
+            raise ValueError("a charge with two outcomes")
+        self.settled.add(entry)
+        if self.whole and self.charged.get(entry) != account:
+            raise ValueError("an outcome without its charge")
+
+    def compared(self, stored: Mapping[str, Account]) -> Iterator[Finding]:
+        """How the sums stored beside the log differ from those that the log gives."""
+        if self.seq is None:
+            yield Finding(None, "the log is empty")
+        if self.lost or self.seq is None:
+            return
+        for key in sorted(self.accounts.keys() | stored.keys()):
+            if self.accounts.get(key) != stored.get(key):
+                yield Finding(None, f"the stored sums of account {key} differ from those that the log gives")
+        for account in self.accounts.values():
+            if self.capped and account.tested and not policy.within(account.largest, account.delta_conv, account.spent):
+                yield Finding(None, f"account {account.key} has spent more than any cap it ever had")
+
+
+def _said(error: Exception) -> str:
+    return str(error) if type(error) is ValueError else "it is not of this format"

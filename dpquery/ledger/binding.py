@@ -1,0 +1,117 @@
+"""A source belongs to one ledger for life: an id file beside it says to which, so that a second ledger cannot start its budget anew."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from dpquery.errors import Fault, Refused
+from dpquery.schema.model import Schema
+
+SUFFIX: Final = ".ledger-id"
+_ID = re.compile(r"dpquery ledger ([0-9a-f]{32})\n")
+_MAGIC = re.compile(r"[*?\[\]{}]")
+
+
+def places(schema: Schema) -> tuple[Path, ...]:
+    """The id files of the schema's private data: beside the database, or one for each pattern of files."""
+    if schema.database is not None:
+        return (schema.database.with_name(schema.database.name + SUFFIX),)
+    patterns = (table.files.pattern for table in schema.tables.values() if table.files is not None and not table.public)
+    return tuple(dict.fromkeys(_beside(schema.file.parent, pattern) for pattern in patterns))
+
+
+def free(schema: Schema) -> None:
+    """Nothing, or Refused where some of the data has a ledger already."""
+    for place in places(schema):
+        if os.path.lexists(place):
+            raise _bound(place)
+
+
+def bind(schema: Schema, ledger: str) -> tuple[Path, ...]:
+    """The id files, written. Refused where one exists; then none is left behind."""
+    written: list[Path] = []
+    try:
+        for place in places(schema):
+            _write(place, f"dpquery ledger {ledger}\n", written)
+    except BaseException:
+        unbind(written)
+        raise
+    return tuple(written)
+
+
+def unbind(written: Sequence[Path]) -> None:
+    """The id files of a ledger that did not come to be are gone."""
+    for place in written:
+        with suppress(OSError):
+            place.unlink()
+
+
+def belongs(schema: Schema, ledger: str) -> None:
+    """Nothing, or the Fault LEDGER_FOREIGN where the data is not bound to this ledger."""
+    for place in places(schema):
+        found = _read(place)
+        if found is None:
+            message = f"the data is not bound to this ledger: {place.name} is missing beside it"
+            raise Fault("LEDGER_FOREIGN", message, instead=f"restore {place} with the line `dpquery ledger {ledger}` if this is the data's ledger")
+        if found != ledger:
+            message = f"the data belongs to another ledger: {place.name} beside it names `{found or 'nothing'}`, this one is `{ledger}`"
+            raise Fault("LEDGER_FOREIGN", message, instead="name the ledger that the data was bound to when it was created")
+
+
+def _beside(folder: Path, pattern: str) -> Path:
+    """The id file of a pattern: beside the file, or in the deepest folder that the pattern names in full."""
+    steps = Path(pattern).parts
+    fixed = 0
+    while fixed < len(steps) - 1 and not _MAGIC.search(steps[fixed]):
+        fixed += 1
+    name = "_".join(steps[fixed:])
+    return folder.joinpath(*steps[:fixed]).resolve() / (_MAGIC.sub("_", name) + SUFFIX)
+
+
+def _write(place: Path, content: str, written: list[Path]) -> None:
+    try:
+        file = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        written.append(place)
+        with os.fdopen(file, "w") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        settled(place.parent)
+    except FileExistsError:
+        raise _bound(place) from None
+    except OSError as error:
+        raise Fault(
+            "LEDGER_FAILED",
+            f"{place} cannot be written: {error.strerror}",
+            instead="the data's folder must be writable once, when its ledger is created",
+        ) from None
+
+
+def settled(folder: Path) -> None:
+    """What was made or renamed in the folder is on the disk."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _read(place: Path) -> str | None:
+    """The ledger id in an id file: empty where it holds none, None where there is no such file."""
+    try:
+        found = _ID.fullmatch(place.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return ""
+    return "" if found is None else found[1]
+
+
+def _bound(place: Path) -> Refused:
+    message = f"the data has a ledger already: {place.name} lies beside it; a second ledger would start its budget anew"
+    return Refused("SOURCE_BOUND", message, instead="use that ledger (`--ledger PATH`), or restore it from its backup")

@@ -1,0 +1,303 @@
+"""The ledger: what was spent, by whom, and whether more may be. Charged first, answered after, never refunded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from dpquery.accounting.event import Price
+from dpquery.errors import Fault, OverBudget, Refused
+from dpquery.ledger import audit, binding, log, policy, replay, reserve, versions
+from dpquery.ledger.chain import canonical, commitment
+from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
+from dpquery.ledger.sqlite import SqliteStore
+from dpquery.ledger.store import Store, Transaction
+from dpquery.schema.model import Schema
+
+T = TypeVar("T")
+PAGE: Final = 1000  # lines of the log read at a time
+BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most, about
+
+
+class Ledger:
+    """An open ledger. Any number of threads may use it."""
+
+    def __init__(self, store: Store, schema: Schema, terms: Terms, mark: tuple[int, str]) -> None:
+        self.schema = schema
+        self.terms = terms
+        self._store = store
+        self._mark = mark
+
+    # ---- questions -------------------------------------------------------------------------------------------------------------
+
+    def charge(self, analyst: str, price: Price, record: Mapping[str, JSON]) -> Entry:
+        """The entry of a charge that is on the disk: from here on the question may be answered. Nothing refunds it.
+
+        Raises OverBudget where an account has no room or is locked (logged, nothing charged), Refused UNKNOWN_ANALYST, or a Fault.
+        """
+        keys, amounts, record = reserve.route(self.schema, analyst), _amounts(price), _plain(record)
+
+        def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
+            accounts = [_account(tx, key) for key in keys]
+            refusal = self._refusal(accounts, amounts)
+            if refusal is not None:
+                log.append(tx, _refused(analyst, keys[:1], record, refusal.code, amounts))
+                return refusal
+            charged = {"event": "charged", "analyst": analyst, "accounts": list(keys), **amounts.as_dict(), "record": record}
+            row, after = log.append(tx, charged, accounts)
+            return row, after[0]
+
+        done = self._write(work)
+        if isinstance(done, OverBudget):
+            raise done
+        row, own = done
+        return Entry(row.id, commitment(row.body), json.loads(row.body)["time"], policy.left(own))
+
+    def refused(self, analyst: str, record: Mapping[str, JSON]) -> str:
+        """The id of an entry that says a question was refused; it costs nothing."""
+        try:
+            own = reserve.route(self.schema, analyst)[:1]
+        except Refused:
+            own = ()
+        content = _refused(analyst, own, _plain(record), str(record.get("code", "REFUSED")), Amounts())
+        return self._write(lambda tx: log.append(tx, content)[0].id)
+
+    def settle(self, entry: str, outcome: Outcome) -> None:
+        """How the charge `entry` ended, as a further entry. A time-out counts against the account. The charge stays."""
+
+        def work(tx: Transaction) -> None:
+            charge, before = tx.row(entry), tx.outcome(entry)
+            if charge is None or charge.event != "charged":
+                raise Fault("LEDGER_FAILED", "there is no such charge in the ledger", entry=entry)
+            if before is not None and before.event != outcome:
+                raise Fault("LEDGER_FAILED", "the charge has another outcome already", entry=entry)
+            if before is None:
+                payer = json.loads(charge.body)["accounts"][0]
+                log.append(tx, {"event": outcome, "entry": entry, "account": payer}, [_account(tx, payer)])
+
+        self._write(work)
+
+    # ---- accounts --------------------------------------------------------------------------------------------------------------
+
+    def balance(self, analyst: str) -> Balance:
+        """What the analyst's own account has spent and has left: a function of that account alone."""
+        key = reserve.route(self.schema, analyst)[0]
+        return self._balance(self._read(lambda tx: _account(tx, key)))
+
+    def balances(self) -> tuple[Balance, ...]:
+        """All accounts that ever were, the data set's first. For the owner."""
+        accounts = self._read(lambda tx: tx.accounts())
+        return tuple(self._balance(a) for a in sorted(accounts.values(), key=lambda a: (a.key != reserve.DATASET, a.key)))
+
+    def fits(self, analyst: str, price: Price) -> bool:
+        """Whether the analyst's own account has room for the price now."""
+        return self.count_fits(analyst, price) > 0
+
+    def count_fits(self, analyst: str, price: Price) -> int:
+        """How often the price fits into the analyst's own account from now on; 1,000,000 stands for that and more."""
+        key, amounts = reserve.route(self.schema, analyst)[0], _amounts(price)
+        account = self._read(lambda tx: _account(tx, key))
+        if policy.locked(account, self.schema.limits.timeouts_per_account):
+            return 0
+        return policy.MANY if self.terms.unsafe_testing else policy.count(account, amounts)
+
+    def unlock(self, analyst: str) -> None:
+        """The analyst's account may be charged again after too many time-outs; its count starts anew. For the owner."""
+        key = reserve.route(self.schema, analyst)[0]
+        self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [_account(tx, key)]))
+
+    # ---- data versions ---------------------------------------------------------------------------------------------------------
+
+    def register(self, fingerprint: str, identity: JSON) -> int:
+        """The number of the data version with this fingerprint, admitted from now on. For the owner, after `check` passed."""
+
+        def work(tx: Transaction) -> int:
+            version = versions.admit(tx, fingerprint)
+            versions.remember(tx, identity, version)
+            return version
+
+        return self._write(work)
+
+    def admitted(self, fingerprint: str) -> int | None:
+        """The number of the data version with this fingerprint; None where the owner never admitted it."""
+        return self._read(lambda tx: versions.admitted(tx, fingerprint))
+
+    def version_of(self, identity: JSON, fingerprint: Callable[[], str]) -> int | None:
+        """The number of the data version at hand, None where it is not admitted. `fingerprint` is called only for files not seen before.
+
+        `identity` is what changes whenever the files do (size, times, inode of each), as JSON.
+        """
+        known = self._read(lambda tx: versions.seen(tx, identity))
+        if known is not None:
+            return known
+        version = self.admitted(fingerprint())
+        if version is not None:
+            self._write(lambda tx: versions.remember(tx, identity, version))
+        return version
+
+    # ---- the log ---------------------------------------------------------------------------------------------------------------
+
+    def entries(self, analyst: str | None = None) -> Iterator[Logged]:
+        """The log's lines in order: all of them, for the owner; or those of one analyst's questions."""
+        for row in self._rows():
+            logged = _logged(row)
+            if analyst is None or logged.body.get("analyst") == analyst:
+                yield logged
+
+    def export(self) -> Iterator[str]:
+        """The log as JSON Lines, for the owner: each line with its commitment and link, which anyone can check again. No secret is in it."""
+        for row in self._rows():
+            yield canonical({"seq": row.seq, "body": json.loads(row.body), "commitment": commitment(row.body), "link": row.link})
+
+    def verify(self) -> tuple[Finding, ...]:
+        """What is wrong with the ledger, from its first line on; nothing where all is well."""
+        return _verified(self._store)
+
+    def close(self) -> None:
+        """Nothing is left open."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # ---- inside ----------------------------------------------------------------------------------------------------------------
+
+    def _refusal(self, accounts: list[Account], amounts: Amounts) -> OverBudget | None:
+        """Why the price is not charged. What it says is a function of the analyst's own account, but for a bare no of the others."""
+        own = accounts[0]
+        if policy.locked(own, self.schema.limits.timeouts_per_account):
+            return policy.account_locked(own)
+        full = None if self.terms.unsafe_testing else policy.refusing(accounts, amounts)
+        return None if full is None else policy.over_budget(full, own, amounts)
+
+    def _balance(self, account: Account) -> Balance:
+        return policy.balance(account, self.terms, self.schema.limits.timeouts_per_account)
+
+    def _rows(self) -> Iterator[Row]:
+        first = 1
+        while page := self._read(lambda tx, first=first: tx.rows(first, PAGE)):  # type: ignore[misc]
+            yield from page
+            first = page[-1].seq + 1
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        return self._store.read(lambda tx: work(self._steady(tx)))
+
+    def _write(self, work: Callable[[Transaction], T]) -> T:
+        done, self._mark = self._store.write(lambda tx: (work(self._steady(tx)), tx.head()))
+        return done
+
+    def _steady(self, tx: Transaction) -> Transaction:
+        """The transaction, if the log still holds the last line that this process saw: an older copy put in its place would forget charges."""
+        seq, link = self._mark
+        found = tx.rows(seq, 1)
+        if not found or (found[0].seq, found[0].link) != (seq, link):
+            raise ValueError("the log lost lines")
+        return tx
+
+
+def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
+    """The ledger of the schema's data set; changed caps in the schema are in force from now on.
+
+    Raises a Fault: LEDGER_MISSING, LEDGER_CORRUPT (chain or sums do not hold), LEDGER_FOREIGN, LEDGER_LOCKED (after `wait` seconds),
+    LEDGER_FAILED; or a SchemaError: LEDGER_MISMATCH, CAPS_EXCEED_BUDGET. The whole log is read up to 5,000 lines, then from its last balance
+    on; `verify` reads it all.
+    """
+    store = SqliteStore(Path(path), wait)
+    try:
+        terms = store.read(_sound)
+        reserve.agreed(terms, schema)
+        binding.belongs(schema, terms.ledger)
+        if store.read(lambda tx: _due(tx, schema)):
+            store.write(lambda tx: _brought_up(tx, schema))
+        return Ledger(store, schema, terms, store.read(lambda tx: tx.head()))
+    except BaseException:
+        store.close()
+        raise
+
+
+def verify(path: str | Path, *, wait: float = 10.0) -> tuple[Finding, ...]:
+    """What is wrong with a ledger, also with one that `open` would not open; nothing where all is well. Fault where it cannot be read at all."""
+    store = SqliteStore(Path(path), wait)
+    try:
+        return _verified(store)
+    finally:
+        store.close()
+
+
+def _verified(store: Store) -> tuple[Finding, ...]:
+    try:
+        damage = tuple(Finding(None, said) for said in store.damage())
+        return (*damage, *store.read(lambda tx: tuple(audit.findings(tx.rows(1), tx.accounts()))))
+    except Fault as fault:
+        if fault.code != "LEDGER_CORRUPT":
+            raise
+        return (Finding(None, fault.message),)
+
+
+def _sound(tx: Transaction) -> Terms:
+    """The terms in the first line, after the log was read again from its last balance on. ValueError where it does not hold."""
+    start = tx.balanced()
+    if start is None:
+        found = audit.findings(tx.rows(1), tx.accounts())
+    else:
+        before = tx.rows(start.seq - 1, 1)[0]
+        found = audit.findings(tx.rows(start.seq), tx.accounts(), before.link)
+    if next(found, None) is not None:
+        raise ValueError("the log does not hold")
+    return replay.terms(json.loads(tx.rows(1, 1)[0].body))
+
+
+def _due(tx: Transaction, schema: Schema) -> bool:
+    """Whether opening has something to write."""
+    start = tx.balanced()
+    return tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY or bool(reserve.changes(schema, tx.accounts()))
+
+
+def _brought_up(tx: Transaction, schema: Schema) -> None:
+    """The schema's accounts and caps are in force, and a long log holds a fresh balance."""
+    accounts = tx.accounts()
+    for account, new in reserve.changes(schema, accounts):
+        if new:
+            log.append(tx, replay.opening(account))
+        else:
+            log.append(tx, replay.recapping(account), [accounts[account.key]])
+    start = tx.balanced()
+    if tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY:
+        held = replay.balanced(tuple(tx.accounts().values()))
+        log.append(tx, {"event": "balanced", "accounts": held, "versions": len(tx.registered())})
+
+
+def _account(tx: Transaction, key: str) -> Account:
+    account = tx.account(key)
+    if account is None:
+        raise ValueError("an account is gone")
+    return account
+
+
+def _amounts(price: Price) -> Amounts:
+    try:
+        return Amounts.of(price)
+    except ValueError:
+        raise Refused("BAD_PRICE", "a price cannot be negative") from None
+
+
+def _plain(record: Mapping[str, JSON]) -> JSON:
+    """The record as JSON holds it. TypeError or ValueError, before anything is written, for what is not JSON."""
+    return json.loads(canonical(dict(record)))
+
+
+def _refused(analyst: str, own: tuple[str, ...], record: JSON, code: str, asked: Amounts) -> dict[str, JSON]:
+    """The content of a refused question's entry: it costs nothing; `asked` is the price that did not fit."""
+    nothing = Amounts().as_dict()
+    return {"event": "refused", "analyst": analyst, "accounts": list(own), "code": code, "asked": asked.as_dict(), **nothing, "record": record}
+
+
+def _logged(row: Row) -> Logged:
+    body = json.loads(row.body)
+    return Logged(row.seq, row.id, body["time"], row.event, commitment(row.body), body)

@@ -1,0 +1,211 @@
+"""What the ledger remembers, as frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Literal
+
+from dpquery.accounting.event import Price
+from dpquery.ledger.amounts import ZERO, plus, rounded_up, text, times
+
+JSON = Any
+Outcome = Literal["released", "failed", "timeout"]
+
+
+class Kind(StrEnum):
+    """Whose account it is."""
+
+    DATASET = "dataset"
+    GROUP = "group"
+    ANALYST = "analyst"
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """A charge, or a sum of charges: exact decimals. `epsilon` is None for infinite."""
+
+    epsilon: Decimal | None = ZERO
+    rho: Decimal = ZERO
+    delta: Decimal = ZERO
+
+    @staticmethod
+    def of(price: Price) -> Amounts:
+        """The price as decimals, each rounded up. ValueError for a negative one."""
+        if min(price.epsilon or Fraction(0), price.rho, price.delta) < 0:
+            raise ValueError("a price is not negative")
+        epsilon = None if price.epsilon is None else rounded_up(price.epsilon)
+        return Amounts(epsilon, rounded_up(price.rho), rounded_up(price.delta))
+
+    def __add__(self, other: Amounts) -> Amounts:
+        epsilon = None if self.epsilon is None or other.epsilon is None else plus(self.epsilon, other.epsilon)
+        return Amounts(epsilon, plus(self.rho, other.rho), plus(self.delta, other.delta))
+
+    def times(self, n: int) -> Amounts:
+        """The charge n times over, exactly."""
+        return Amounts(None if self.epsilon is None else times(self.epsilon, n), times(self.rho, n), times(self.delta, n))
+
+    def as_dict(self) -> dict[str, str]:
+        """Decimal strings; "infinite" for an epsilon that is."""
+        return {"epsilon": "infinite" if self.epsilon is None else text(self.epsilon), "rho": text(self.rho), "delta": text(self.delta)}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A cap on epsilon and one on delta."""
+
+    epsilon: Decimal
+    delta: Decimal
+
+    def as_dict(self) -> dict[str, str]:
+        """Decimal strings."""
+        return {"epsilon": text(self.epsilon), "delta": text(self.delta)}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account: the cap in force, the largest it ever had, and the running sums of what was charged.
+
+    `tested`: its filter decides about charges (otherwise sums are kept only). `delta_conv`, fixed when the account is made, is the part of delta
+    that converts rho. `strikes` counts time-outs since the last unlock.
+    """
+
+    key: str
+    kind: Kind
+    name: str
+    group: str | None
+    tested: bool
+    cap: Limit
+    largest: Limit
+    delta_conv: Decimal
+    spent: Amounts = Amounts()
+    entries: int = 0
+    timeouts: int = 0
+    strikes: int = 0
+
+    def recapped(self, cap: Limit, group: str | None) -> Account:
+        """The account with another cap in force, in this group; what it spent and the largest cap it had stay."""
+        largest = Limit(max(self.largest.epsilon, cap.epsilon), max(self.largest.delta, cap.delta))
+        return replace(self, cap=cap, largest=largest, group=group)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What `create` fixes for good, beside each account's delta_conv."""
+
+    ledger: str
+    dataset: str
+    privacy_unit: str
+    adjacency: str
+    oversubscribe: bool
+    unsafe_testing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the log as it is stored. `body` is canonical JSON; `link` hashes the body's commitment onto the previous link."""
+
+    seq: int
+    id: str
+    event: str
+    ref: str | None
+    body: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an account has left: a pure epsilon that surely fits (None: infinite was spent), a rho that fits, and a selection delta."""
+
+    epsilon: Decimal | None
+    rho: Decimal
+    delta: Decimal
+
+    def as_dict(self) -> dict[str, str]:
+        """Decimal strings; epsilon "0" where an infinite one was spent."""
+        return {"epsilon": text(self.epsilon or ZERO), "rho": text(self.rho), "delta": text(self.delta)}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A charge that is durable. `left` is what the account had left right after it."""
+
+    id: str
+    commitment: str
+    time: str
+    left: Left
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One rung of the ladder that is fixed in advance: while the spent rho is at most `rho`, the loss is at most `epsilon` but for `delta`.
+
+    `holds`: it still is. The first rung that holds is the one to read.
+    """
+
+    rho: Decimal
+    epsilon: Decimal
+    delta: Decimal
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """One account as its holder may see it. `guarantee` is the largest cap that was ever in force: what is promised of the past."""
+
+    dataset: str
+    account: str
+    cap: Limit
+    spent: Amounts
+    left: Left
+    guarantee: Limit
+    delta_conv: Decimal
+    ladder: tuple[Rung, ...]
+    entries: int
+    timeouts: int
+    locked: bool
+    unsafe_testing: bool
+
+    def as_dict(self) -> dict[str, JSON]:
+        """The machine contract of a budget: amounts as decimal strings."""
+        rungs = [{"rho": text(r.rho), "epsilon": text(r.epsilon), "delta": text(r.delta), "holds": r.holds} for r in self.ladder]
+        return {
+            "dataset": self.dataset,
+            "analyst": self.account,
+            "cap": self.cap.as_dict(),
+            "spent": self.spent.as_dict(),
+            "left": self.left.as_dict(),
+            "guarantee": self.guarantee.as_dict(),
+            "delta_conv": text(self.delta_conv),
+            "ladder": rungs,
+            "entries": self.entries,
+            "timeouts": self.timeouts,
+            "locked": self.locked,
+            "unsafe_testing": self.unsafe_testing,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One line of the log as it is read: `body` holds what the event says."""
+
+    seq: int
+    id: str
+    time: str
+    event: str
+    commitment: str
+    body: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that `verify` found wrong, at line `seq` of the log (None: not at one line)."""
+
+    seq: int | None
+    message: str
+
+    def __str__(self) -> str:
+        return self.message if self.seq is None else f"line {self.seq} of the log: {self.message}"

@@ -1,0 +1,170 @@
+"""Who may spend how much: pure functions of accounts and prices. Nothing here is rounded down in the analyst's favour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+from dpquery.accounting import convert
+from dpquery.errors import OverBudget
+from dpquery.ledger.amounts import ZERO, minus, shown_down, shown_up, text
+from dpquery.ledger.model import Account, Amounts, Balance, Kind, Left, Limit, Rung, Terms
+
+MANY: Final = 1_000_000  # as far as `count` counts
+LADDER_BASE: Final = Fraction(1, 1024)  # rho_0 of the ladder
+LADDER_RUNGS: Final = 40
+
+
+def accepts(account: Account, price: Amounts) -> bool:
+    """Whether the account's filter lets the price through."""
+    return within(account.cap, account.delta_conv, account.spent + price)
+
+
+def within(cap: Limit, delta_conv: Decimal, spent: Amounts) -> bool:
+    """B1. Whether sums of charges stay within a cap, with rho converted at delta_conv.
+
+    Given   charges chosen adaptively, prices included; each is (epsilon, delta)-DP where its epsilon is finite, and delta-approximate rho-zCDP.
+    Claim   accepting while this holds of the sums keeps the account (cap.epsilon, cap.delta)-DP.
+    Proof   the deltas add up along every path to at most cap.delta - delta_conv. Split the final transcripts by the branch that let the last
+            charge in: where epsilons add up to at most cap.epsilon the loss is at most that, surely; elsewhere the rho filter converts to
+            cap.epsilon but for delta_conv, which is fixed beforehand. Each branch alone is a filter, and both only shrink as sums grow.
+            A cap whose delta is lowered below delta_conv uses what there is of it: less is accepted than under the largest cap.
+    Tight   tests/ledger/test_policy: ten times 0.1 fills 1.0; the last Gaussian that fits fits.
+    Source  Rogers et al. 2016; Whitehouse et al. 2023; the partition argument of theory 1.2.
+    """
+    converting = min(delta_conv, cap.delta)
+    if spent.delta > minus(cap.delta, converting):
+        return False
+    if spent.epsilon is not None and spent.epsilon <= cap.epsilon:
+        return True
+    converted = _converted(spent.rho, converting)
+    return converted is not None and converted <= Fraction(cap.epsilon)
+
+
+def refusing(accounts: Iterable[Account], price: Amounts) -> Account | None:
+    """The first account whose filter decides and refuses the price."""
+    return next((a for a in accounts if a.tested and not accepts(a, price)), None)
+
+
+def count(account: Account, price: Amounts) -> int:
+    """How often the price fits into the account from now on; 1,000,000 where it is that or more."""
+    fits, unfit = 0, MANY + 1
+    while unfit - fits > 1:
+        middle = (fits + unfit) // 2
+        if accepts(account, price.times(middle)):
+            fits = middle
+        else:
+            unfit = middle
+    return fits
+
+
+def left(account: Account) -> Left:
+    """What surely fits still: a pure epsilon, or a rho, each with a selection delta."""
+    converting = min(account.delta_conv, account.cap.delta)
+    epsilon = None if account.spent.epsilon is None else max(ZERO, minus(account.cap.epsilon, account.spent.epsilon))
+    rho = _room(account.cap.epsilon, converting) - Fraction(account.spent.rho)
+    delta = minus(minus(account.cap.delta, converting), account.spent.delta)
+    return Left(epsilon, shown_down(max(rho, Fraction(0))), max(ZERO, delta))
+
+
+def locked(account: Account, timeouts_allowed: int) -> bool:
+    """Whether the account has timed out too often since it was last unlocked."""
+    return account.strikes >= timeouts_allowed
+
+
+def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
+    """The account as its holder may see it: a function of this account alone."""
+    return Balance(
+        dataset=terms.dataset,
+        account=account.name,
+        cap=account.cap,
+        spent=account.spent,
+        left=left(account),
+        guarantee=account.largest,
+        delta_conv=account.delta_conv,
+        ladder=ladder(account),
+        entries=account.entries,
+        timeouts=account.timeouts,
+        locked=account.kind is Kind.ANALYST and locked(account, timeouts_allowed),
+        unsafe_testing=terms.unsafe_testing,
+    )
+
+
+def ladder(account: Account) -> tuple[Rung, ...]:
+    """The filters fixed in advance: rho_0 * 2^j for j = 1, 2, .. up to the cap, each at delta_conv / (j (j + 1)), which add up to delta_conv.
+
+    All rungs hold at once (a union over the ladder), so the smallest one that is at least the spent rho may be read at any time.
+    """
+    top, spent = _room(account.largest.epsilon, account.delta_conv), Fraction(account.spent.rho)
+    rungs: list[Rung] = []
+    for j in range(1, LADDER_RUNGS + 1) if top > 0 else ():
+        rho, delta = LADDER_BASE * 2**j, Fraction(account.delta_conv) / (j * (j + 1))
+        epsilon = convert.epsilon_up(rho, delta)
+        if epsilon is None:
+            break
+        rungs.append(Rung(shown_up(rho), shown_up(epsilon), shown_up(delta), spent <= rho))
+        if rho >= top:
+            break
+    return tuple(rungs)
+
+
+def over_budget(account: Account, own: Account, price: Amounts) -> OverBudget:
+    """The refusal of a price. Of accounts other than the analyst's own it says no more than that they have no room."""
+    asked = f"the price ({_phrase(price)})"
+    if account is not own:
+        whose = "the data set's budget" if account.kind is Kind.DATASET else "the budget of the analyst's group"
+        return OverBudget("OVER_BUDGET", f"{asked} does not fit into {whose}", instead="ask for less, or ask the data owner for more budget")
+    rest, spent = left(account), account.spent
+    message = (
+        f"{asked} does not fit into what account `{account.name}` has left. Spent so far: {_phrase(spent)}, "
+        f"of a cap of epsilon {text(account.cap.epsilon)}, delta {text(account.cap.delta)}"
+    )
+    return OverBudget("OVER_BUDGET", message, instead=_instead(account, rest, price))
+
+
+def account_locked(account: Account) -> OverBudget:
+    """The refusal of every price of a locked account."""
+    message = f"account `{account.name}` is locked after {account.strikes} statements that ran out of time or memory"
+    return OverBudget("ACCOUNT_LOCKED", message, instead="ask the data owner to unlock it")
+
+
+def _instead(account: Account, rest: Left, price: Amounts) -> str:
+    """What would fit."""
+    if price.delta > rest.delta:
+        if rest.delta == 0:
+            return "this account has no delta left for private keys: group by public keys, or ask the data owner for more budget"
+        return f"what is left of delta for private keys is {text(rest.delta)}: ask for a smaller delta, or group by public keys"
+    fits: list[str] = []
+    if rest.epsilon:
+        fits.append(f"Laplace noise fits up to epsilon {text(rest.epsilon)}")
+    if rest.rho:
+        fits.append(f"Gaussian noise up to rho {text(rest.rho)}")
+    elif price.epsilon is None and account.delta_conv == 0:
+        fits.append("Gaussian noise never fits: the account was made with delta 0")
+    if not rest.epsilon and not rest.rho:
+        fits.append("ask the data owner for more budget")
+    return "; ".join(fits)
+
+
+def _phrase(amounts: Amounts) -> str:
+    epsilon = "infinite (Gaussian noise)" if amounts.epsilon is None else _short(amounts.epsilon)
+    return f"epsilon {epsilon}, rho {_short(amounts.rho)}, delta {_short(amounts.delta)}"
+
+
+def _short(amount: Decimal) -> str:
+    return text(shown_up(Fraction(amount), 6))
+
+
+@lru_cache(maxsize=4096)
+def _converted(rho: Decimal, delta: Decimal) -> Fraction | None:
+    """The epsilon of a rho at a delta, rounded up; None for infinite, which it also is where the delta says nothing (1 or more)."""
+    return convert.epsilon_up(Fraction(rho), Fraction(delta)) if delta < 1 else None
+
+
+@lru_cache(maxsize=256)
+def _room(epsilon: Decimal, delta: Decimal) -> Fraction:
+    """The largest rho that converts to `epsilon` at `delta`, rounded down."""
+    return convert.rho_down(Fraction(epsilon), Fraction(delta)) if 0 < delta < 1 else Fraction(0)

@@ -1,0 +1,147 @@
+"""Accounts and the schema: whose account a name draws on, and which new accounts and caps a schema may bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Final
+
+from dpquery.errors import Fault, Refused, SchemaError
+from dpquery.ledger.amounts import ZERO, minus, plus, text, times
+from dpquery.ledger.model import Account, Kind, Limit, Terms
+from dpquery.schema.model import Caps, Schema
+
+DATASET: Final = "dataset"
+DEFAULT: Final = "default"
+HALF: Final = Decimal("0.5")
+
+
+def terms(schema: Schema, ledger: str) -> Terms:
+    """The terms that a new ledger of this schema has."""
+    unit = f"{schema.privacy_unit_table}.{schema.privacy_unit_column}"
+    return Terms(ledger, schema.dataset, unit, str(schema.adjacency), schema.oversubscribe, schema.unsafe_testing)
+
+
+def agreed(fixed: Terms, schema: Schema) -> None:
+    """Nothing, or the error: a Fault for a ledger of another data set, a SchemaError where the schema differs from what was fixed."""
+    wanted = terms(schema, fixed.ledger)
+    if wanted.dataset != fixed.dataset:
+        raise Fault(
+            "LEDGER_FOREIGN",
+            f"this ledger belongs to the data set `{fixed.dataset}`, not `{wanted.dataset}`",
+            instead="name the ledger of this data set; a data set keeps its name and its ledger for life",
+        )
+    fields = (("privacy_unit", "privacy_unit"), ("adjacency", "adjacency"), ("oversubscribe", "oversubscribe"), ("unsafe_testing", "unsafe_testing"))
+    for field, key in fields:
+        was, now = _word(getattr(fixed, field)), _word(getattr(wanted, field))
+        if was != now:
+            message = (
+                f"`{key}` is {now} in the schema, but the ledger was created with {was}: what was spent under one does not count under the other"
+            )
+            raise SchemaError("LEDGER_MISMATCH", message, instead=f"write `{key}: {was}`, as when the ledger was created")
+
+
+def route(schema: Schema, analyst: str) -> tuple[str, ...]:
+    """The keys of the accounts that an analyst's charge goes to, the own (paying) one first."""
+    name = analyst if analyst in schema.analysts else DEFAULT
+    if name not in schema.analysts:
+        message = "there is no account for this name, and no shared account `default`"
+        raise Refused("UNKNOWN_ANALYST", message, instead="name an analyst that the schema lists, or ask the data owner for an account")
+    group = _groups(schema).get(name)
+    return (_key(Kind.ANALYST, name), *(() if group is None else (_key(Kind.GROUP, group),)), DATASET)
+
+
+def changes(schema: Schema, accounts: Mapping[str, Account]) -> tuple[tuple[Account, bool], ...]:
+    """The accounts that the schema makes (True) or changes (False), as they are then. SchemaError where a cap has no room.
+
+    Caps only stop later charges: an account keeps what it spent, and counts at the largest cap it ever had, in the schema or not.
+    """
+    wanted = tuple(_wanted(schema))
+    found = tuple((accounts[w.key].recapped(w.cap, w.group), False) if w.key in accounts else (w, True) for w in wanted)
+    changed = tuple((account, new) for account, new in found if new or account != accounts[account.key])
+    if not schema.oversubscribe and not schema.unsafe_testing:
+        after = {**accounts, **{account.key: account for account, _ in found}}
+        _reserved(after, {a.key for a, new in changed if new or _grew(a, accounts[a.key])})
+    return changed
+
+
+def _wanted(schema: Schema) -> Iterator[Account]:
+    """The accounts that the schema lists, as new ones."""
+    yield _new(Kind.DATASET, DATASET, None, schema.budget, schema.oversubscribe)
+    for name, group in schema.groups.items():
+        yield _new(Kind.GROUP, name, None, group.caps, schema.oversubscribe)
+    groups = _groups(schema)
+    for name, caps in schema.analysts.items():
+        yield _new(Kind.ANALYST, name, groups.get(name), caps, True)
+
+
+def _new(kind: Kind, name: str, group: str | None, caps: Caps, tested: bool) -> Account:
+    cap = Limit(caps.epsilon, caps.delta)
+    return Account(_key(kind, name), kind, name, group, tested, cap, cap, delta_conv=times(caps.delta, HALF))
+
+
+def _grew(account: Account, before: Account) -> bool:
+    """Whether the account takes more of what is reserved than before, or takes it from another group."""
+    return account.largest != before.largest or account.group != before.group
+
+
+def _reserved(accounts: Mapping[str, Account], grown: set[str]) -> None:
+    """SchemaError unless all analysts that ever were, each at its largest cap, fit into the data set's budget, and members into their group's.
+
+    Sums that nothing was added to need no second look: they stood under a budget that was in force, and lowering caps takes nothing back.
+    """
+    analysts = [a for a in accounts.values() if a.kind is Kind.ANALYST]
+    if any(a.key in grown for a in analysts):
+        _fit(analysts, accounts[DATASET], "the data set's budget", grown)
+    for group in (a for a in accounts.values() if a.kind is Kind.GROUP):
+        members = [a for a in analysts if a.group == group.name]
+        if any(a.key in grown for a in members):
+            _fit(members, group, f"the cap of group `{group.name}`", grown)
+
+
+def _fit(parts: list[Account], whole: Account, name: str, grown: set[str]) -> None:
+    for field, read in _FIELDS:
+        total, most = _sum(read(a.largest) for a in parts), read(whole.cap)
+        if total <= most:
+            continue
+        others = [a for a in parts if a.key not in grown]
+        held = ", ".join(f"`{a.name}` {text(read(a.largest))}" for a in others) or "none"
+        rest = max(ZERO, minus(most, _sum(read(a.largest) for a in others)))
+        names = ", ".join(f"`{a.name}`" for a in parts if a.key in grown)
+        raise SchemaError(
+            "CAPS_EXCEED_BUDGET",
+            f"the caps on {field} add up to {text(total)}, above {name} of {text(most)}; every account that ever was counts, each at the largest "
+            f"cap it ever had ({held})",
+            instead=f"{field} {text(rest)} is left for {names}: write no more, or raise {name}",
+        )
+
+
+def _epsilon(limit: Limit) -> Decimal:
+    return limit.epsilon
+
+
+def _delta(limit: Limit) -> Decimal:
+    return limit.delta
+
+
+_FIELDS: Final[tuple[tuple[str, Callable[[Limit], Decimal]], ...]] = (("epsilon", _epsilon), ("delta", _delta))
+
+
+def _sum(amounts: Iterable[Decimal]) -> Decimal:
+    total = ZERO
+    for amount in amounts:
+        total = plus(total, amount)
+    return total
+
+
+def _groups(schema: Schema) -> dict[str, str]:
+    """The group of each member."""
+    return {member: name for name, group in schema.groups.items() for member in group.members}
+
+
+def _key(kind: Kind, name: str) -> str:
+    return DATASET if kind is Kind.DATASET else f"{kind}:{name}"
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

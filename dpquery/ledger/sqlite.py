@@ -1,0 +1,326 @@
+"""The ledger in one SQLite file: write-ahead log, full synchronisation, one writer at a time. SQLite's errors end here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from dpquery.errors import Fault
+from dpquery.ledger.amounts import parsed, text
+from dpquery.ledger.chain import START
+from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
+from dpquery.ledger.replay import FORMAT, amounts
+from dpquery.ledger.store import Transaction
+
+T = TypeVar("T")
+
+APPLICATION: Final = 0x64707131  # "dpq1"
+TABLES: Final = (
+    "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, ref TEXT UNIQUE, "
+    "body TEXT NOT NULL, link TEXT NOT NULL) STRICT",
+    "CREATE INDEX registered ON entries (seq) WHERE event = 'registered'",
+    "CREATE INDEX balanced ON entries (seq) WHERE event = 'balanced'",
+    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the log only grows'); END",
+    "CREATE TRIGGER entries_keep BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the log only grows'); END",
+    "CREATE TABLE accounts (key TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, member_of TEXT, tested INTEGER NOT NULL, "
+    "cap_epsilon TEXT NOT NULL, cap_delta TEXT NOT NULL, largest_epsilon TEXT NOT NULL, largest_delta TEXT NOT NULL, delta_conv TEXT NOT NULL, "
+    "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, "
+    "entries INTEGER NOT NULL, timeouts INTEGER NOT NULL, strikes INTEGER NOT NULL) STRICT",
+    "CREATE TRIGGER accounts_keep BEFORE DELETE ON accounts BEGIN SELECT RAISE(ABORT, 'accounts stay'); END",
+    "CREATE TABLE secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
+    "CREATE TABLE seen (identity TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT",
+)
+LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+MALFORMED: Final = (KeyError, TypeError, ValueError)  # what reading content that is not of this format raises
+FAILED: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM})
+
+
+class SqliteStore:
+    """An open ledger file, for use by any number of threads; other processes may have it open too.
+
+    `wait` is how many seconds a transaction waits for others' before it gives up. Every commit is written back into the main file at once, so that
+    the file alone holds all charges even where a process died and its write-ahead log got lost.
+    """
+
+    def __init__(self, path: Path, wait: float = 10.0) -> None:
+        self.path = path
+        self._wait = wait
+        self._lock = threading.RLock()
+        self._process = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        self._inherited: list[sqlite3.Connection] = []  # a forked child must not touch its parent's connection, not even to close it
+        self._file: tuple[int, int] | None = None
+
+    def read(self, work: Callable[[Transaction], T]) -> T:
+        """What `work` returns on one consistent view."""
+        return self._run("BEGIN", work)
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """What `work` returns, after all that it did is on the disk."""
+        return self._run("BEGIN IMMEDIATE", work)
+
+    def damage(self) -> Sequence[str]:
+        """What SQLite itself finds wrong with the file."""
+        return self._run("BEGIN", lambda tx: tx.damage())
+
+    def close(self) -> None:
+        """The connection is closed; the last one to close tidies the write-ahead log away."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                with suppress(sqlite3.Error):
+                    self._connection.close()
+            self._connection = None
+
+    def _run(self, begin: str, work: Callable[[SqliteTransaction], T]) -> T:
+        """One transaction, tried again at random intervals while others hold the file."""
+        self._after_fork()
+        deadline = time.monotonic() + self._wait
+        while True:
+            with self._lock, _faults():
+                try:
+                    return self._once(begin, work)
+                except sqlite3.OperationalError as error:
+                    if _code(error) not in LOCKED:
+                        raise
+            if time.monotonic() >= deadline:
+                raise _locked()
+            time.sleep((1 + secrets.randbelow(1000)) / 100_000)
+
+    def _once(self, begin: str, work: Callable[[SqliteTransaction], T]) -> T:
+        connection = self._connected()
+        connection.execute(begin)
+        try:
+            result = work(SqliteTransaction(connection))
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        return result
+
+    def _connected(self) -> sqlite3.Connection:
+        """The connection; a Fault where the file is gone, or is not the one that was opened."""
+        file = _file(self.path)
+        if self._connection is None:
+            self._connection, self._file = _connect(self.path), file
+        elif file != self._file:
+            raise _corrupt("the ledger file was replaced while it was in use")
+        return self._connection
+
+    def _after_fork(self) -> None:
+        if self._process != os.getpid():
+            if self._connection is not None:
+                self._inherited.append(self._connection)
+            self._lock, self._process, self._connection = threading.RLock(), os.getpid(), None
+
+
+class SqliteTransaction:
+    """One open transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def head(self) -> tuple[int, str]:
+        """The number and link of the last line of the log."""
+        found = self._one("SELECT seq, link FROM entries ORDER BY seq DESC LIMIT 1")
+        return (0, START) if found is None else (found[0], found[1])
+
+    def rows(self, first: int, most: int = -1) -> Sequence[Row]:
+        """The lines of the log from number `first` on, in order."""
+        return self._rows("WHERE seq >= ? ORDER BY seq LIMIT ?", first, most)
+
+    def row(self, entry: str) -> Row | None:
+        """The line with this id."""
+        return next(iter(self._rows("WHERE id = ?", entry)), None)
+
+    def outcome(self, entry: str) -> Row | None:
+        """The line that says how the charge `entry` ended."""
+        return next(iter(self._rows("WHERE ref = ?", entry)), None)
+
+    def registered(self) -> Sequence[Row]:
+        """The lines that admit a data version, in order."""
+        return self._rows("WHERE event = 'registered' ORDER BY seq")
+
+    def balanced(self) -> Row | None:
+        """The last line that holds all accounts."""
+        return next(iter(self._rows("WHERE event = 'balanced' ORDER BY seq DESC LIMIT 1")), None)
+
+    def account(self, key: str) -> Account | None:
+        """One account as it stands."""
+        found = self._one("SELECT * FROM accounts WHERE key = ?", key)
+        return None if found is None else _account(found)
+
+    def accounts(self) -> dict[str, Account]:
+        """All accounts as they stand."""
+        found = (_account(columns) for columns in self._connection.execute("SELECT * FROM accounts"))
+        return {account.key: account for account in found}
+
+    def append(self, row: Row) -> None:
+        """The log has one more line."""
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (row.seq, row.id, row.event, row.ref, row.body, row.link))
+
+    def put(self, account: Account) -> None:
+        """The account stands like this from now on."""
+        columns = _columns(account)
+        self._connection.execute(f"INSERT OR REPLACE INTO accounts VALUES ({', '.join('?' * len(columns))})", columns)
+
+    def secret(self) -> bytes:
+        """The owner's key."""
+        found = self._one("SELECT value FROM secret WHERE name = 'owner'")
+        if found is None:
+            raise ValueError("the owner's key is gone")
+        return bytes(found[0])
+
+    def seen(self, identity: str) -> int | None:
+        """The data version last found behind this identity of the source."""
+        found = self._one("SELECT version FROM seen WHERE identity = ?", identity)
+        return None if found is None else int(found[0])
+
+    def see(self, identity: str, version: int) -> None:
+        """That data version was found behind this identity."""
+        self._connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (identity, version))
+
+    def damage(self) -> Sequence[str]:
+        """What SQLite itself finds wrong with the file."""
+        return [said for (said,) in self._connection.execute("PRAGMA integrity_check(20)") if said != "ok"]
+
+    def _rows(self, where: str, *values: object) -> Sequence[Row]:
+        return [Row(*found) for found in self._connection.execute(f"SELECT seq, id, event, ref, body, link FROM entries {where}", values)]
+
+    def _one(self, statement: str, *values: object) -> Any:
+        return self._connection.execute(statement, values).fetchone()
+
+
+def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
+    """A ledger file at `path`, where none may be, readable by its owner only, with what `work` writes into it."""
+    with _faults():
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = _plain(path)
+        try:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+            _durable(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in TABLES:
+                connection.execute(statement)
+            connection.execute("INSERT INTO secret VALUES ('owner', ?)", (key,))
+            work(SqliteTransaction(connection))
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def _file(path: Path) -> tuple[int, int]:
+    """Which file lies at the path."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise Fault(
+            "LEDGER_MISSING",
+            f"there is no ledger at {path}; without it no question is answered",
+            instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
+        ) from None
+    except OSError as error:
+        raise _failed(error.strerror) from None
+    return found.st_dev, found.st_ino
+
+
+def _plain(path: Path) -> sqlite3.Connection:
+    """A connection to an existing file, without a time-out of its own."""
+    return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection to a ledger, each commit of which is durable. Fault where the file is something else."""
+    connection = _plain(path)
+    try:
+        if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+            raise _corrupt("the file is not a ledger, or was cut short")
+        if connection.execute("PRAGMA user_version").fetchone()[0] > FORMAT:
+            raise Fault("LEDGER_FAILED", "the ledger was written by a newer dpquery", instead="upgrade dpquery")
+        found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
+        if sorted(found) != sorted(TABLES):
+            raise _corrupt("the tables of the ledger were changed")
+        _durable(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _durable(connection: sqlite3.Connection) -> None:
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise _failed("the file system does not allow a write-ahead log")
+    for setting in ("synchronous = FULL", "fullfsync = ON", "wal_autocheckpoint = 1", "trusted_schema = OFF", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {setting}").fetchone()
+
+
+def _account(columns: Sequence[Any]) -> Account:
+    """The account in a row of `accounts`. ValueError where the row was tampered with beyond reading."""
+    key, kind, name, group, tested, *amount = columns[:10]
+    cap_epsilon, cap_delta, largest_epsilon, largest_delta, delta_conv = (parsed(a) for a in amount)
+    spent = amounts(dict(zip(("epsilon", "rho", "delta"), columns[10:13], strict=True)))
+    cap, largest = Limit(cap_epsilon, cap_delta), Limit(largest_epsilon, largest_delta)
+    return Account(key, Kind(kind), name, group, bool(tested), cap, largest, delta_conv, spent, *columns[13:])
+
+
+def _columns(a: Account) -> tuple[object, ...]:
+    limits = (a.cap.epsilon, a.cap.delta, a.largest.epsilon, a.largest.delta, a.delta_conv)
+    return (a.key, str(a.kind), a.name, a.group, int(a.tested), *map(text, limits), *_sums(a.spent), a.entries, a.timeouts, a.strikes)
+
+
+def _sums(spent: Amounts) -> tuple[str, str, str]:
+    written = spent.as_dict()
+    return written["epsilon"], written["rho"], written["delta"]
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Errors of SQLite and the file system leave as Faults with constant words."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = _code(error)
+        if code == sqlite3.SQLITE_CANTOPEN or code in FAILED:
+            raise _failed("the file cannot be written, or its disk is full") from None
+        if code in LOCKED:
+            raise _locked() from None
+        raise _corrupt("the ledger file is damaged") from None
+    except MALFORMED:
+        raise _corrupt("the ledger's content was changed from outside") from None
+    except OSError as error:
+        raise _failed(error.strerror) from None
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 where Python raised the error by itself."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _locked() -> Fault:
+    return Fault("LEDGER_LOCKED", "the ledger is in use by another process; nothing was charged", instead="try again")
+
+
+def _corrupt(what: str) -> Fault:
+    return Fault(
+        "LEDGER_CORRUPT",
+        f"{what}; nothing was charged",
+        instead="the data owner runs `dpquery ledger verify`, and restores the ledger from its backup",
+    )
+
+
+def _failed(what: str | None) -> Fault:
+    return Fault(
+        "LEDGER_FAILED",
+        f"the ledger failed: {what or 'input or output error'}; nothing was charged",
+        instead="see to the disk and the file's permissions",
+    )
