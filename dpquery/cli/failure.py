@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import sys
@@ -32,7 +33,7 @@ def status(command: Callable[[], int | None], arguments: Sequence[str]) -> int:
     except Error as error:
         failure = error
     except CLICK_EXCEPTION as error:
-        failure = Refused("USAGE", getattr(error, "message", "") or "the command cannot be read", instead=_help(arguments))
+        failure = _unreadable(error)
     except Exception:
         failure = Fault("INTERNAL", f"something broke inside dpquery (id {secrets.token_hex(8)})", instead="tell the data owner; no detail is shown")
     return _told(failure, arguments)
@@ -42,9 +43,11 @@ def _interrupted() -> Fault:
     return Fault("INTERRUPTED", "interrupted before an answer", instead="`dpquery budget` shows whether it had been charged")
 
 
-def _help(arguments: Sequence[str]) -> str:
-    words = [word for word in arguments[:2] if word.isalpha()]
-    return f"`{' '.join(['dpquery', *words, '--help'])}` shows the options"
+def _unreadable(error: Exception) -> Refused:
+    """The command line is wrong; what typer says of it, and whose --help shows what is right."""
+    message = getattr(error, "format_message", lambda: "the command line cannot be read")()
+    command = getattr(getattr(error, "ctx", None), "command_path", "dpquery")
+    return Refused("USAGE", message, instead=f"`{command} --help` shows what there is")
 
 
 def _told(failure: Error, arguments: Sequence[str]) -> int:
@@ -64,8 +67,7 @@ def _told(failure: Error, arguments: Sequence[str]) -> int:
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON: read by hand, so that errors in the command line itself are told in JSON too."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    return any(word == "--format=json" or (word == "--format" and value == "json") for word, value in pairs)
+    return "--format=json" in arguments or ("--format", "json") in itertools.pairwise(arguments)
 
 
 def _nobody_reads() -> int:

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="dpquery",
     help="SQL on personal data, answered with noise that protects each person and charged to a privacy budget.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-ledgers = typer.Typer(help="The ledger that remembers what was spent.", no_args_is_help=True, rich_markup_mode=None)
+ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_markup_mode=None)
 app.add_typer(ledgers, name="ledger")
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file.", metavar="FILE")]
@@ -43,7 +42,7 @@ PageFormat = Annotated[Page, typer.Option("--format", help="table for people, js
 
 def run(arguments: list[str] | None = None) -> int:
     """The exit status of one command line."""
-    words = sys.argv[1:] if arguments is None else arguments
+    words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a locale must not cost a paid answer
     return failure.status(lambda: app(words, prog_name="dpquery", standalone_mode=False), words)
