@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpquery.cli import failure
+from dpquery.cli.books import ledgers
+from dpquery.cli.options import Analyst, LedgerFile, PageFormat, SchemaFile
 from dpquery.cli.output import Format, Page
 from dpquery.errors import Refused, SchemaError
 
@@ -24,12 +26,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_markup_mode=None)
-app.add_typer(ledgers, name="ledger")
-
-SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file.", metavar="FILE")]
-LedgerFile = Annotated[Path | None, typer.Option("--ledger", help="The ledger; without it the one beside the schema file.", metavar="FILE")]
-Analyst = Annotated[str | None, typer.Option(help="The account to charge; without it the shared one, `default`.", metavar="NAME")]
 Statement = Annotated[str | None, typer.Argument(metavar="SQL", help="The statement, or - for standard input.", show_default=False)]
 StatementFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the statement.", metavar="FILE")]
 Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statement, as a decimal.", metavar="E")]
@@ -37,7 +33,6 @@ Delta = Annotated[str | None, typer.Option(help="The delta of the whole statemen
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, spark or postgres.", metavar="NAME")]
-PageFormat = Annotated[Page, typer.Option("--format", help="table for people, json for machines.")]
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -145,10 +140,11 @@ def explain(
 def budget(schema: SchemaFile, ledger: LedgerFile = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
     """Show what an account has spent and has left."""
     from dpquery.cli import output, pages
+    from dpquery.engine import fits
 
     with _session(schema, analyst, ledger) as session:
-        found = session.budget()
-    output.page(form, found.as_dict(), pages.budget(found))
+        found, counts = session.budget(), fits(session)
+    output.page(form, {**found.as_dict(), "fits": counts}, pages.budget(found, counts))
 
 
 @app.command()
@@ -167,6 +163,9 @@ def check(
     found = engine.check(schema, register, ledger)
     output.page(form, found.as_dict(), pages.report(found))
     return failure.ANSWERED if found.ok else SchemaError.exit_status
+
+
+app.add_typer(ledgers, name="ledger")
 
 
 @contextmanager

@@ -12,10 +12,9 @@ from dpquery.display.text import Column, cell, facts, grid, priced, safe
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dpquery.engine import Balance, Explanation, Report, TableInfo
+    from dpquery.engine import Balance, Explanation, Finding, Logged, Report, TableInfo
 
 Lines = Iterator["RenderableType"]
-QUERIES = ("0.1", "0.5", "1")  # prices for which `budget` says how many more queries fit
 
 
 def explanation(found: Explanation) -> Lines:
@@ -77,7 +76,7 @@ def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "groups", f"those of {names} whose noisy number of units reaches {keys['threshold']}{least}"
 
 
-def budget(found: Balance) -> Lines:
+def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
     """A budget for people: raw sums, the cap and what it promises, the ladder, and how many queries more would fit."""
     content = found.as_dict()
     cap, spent, left = content["cap"], content["spent"], content["left"]
@@ -86,12 +85,13 @@ def budget(found: Balance) -> Lines:
             ("data set", content["dataset"]),
             ("account", content["analyst"]),
             ("spent", f"epsilon {spent['epsilon']}, rho {spent['rho']}, delta {spent['delta']} in {content['entries']} entries"),
-            ("cap", f"epsilon {cap['epsilon']}, delta {cap['delta']}: what is promised of all answers together, however they are chosen"),
+            ("cap", f"epsilon {cap['epsilon']}, delta {cap['delta']}: the promise about all answers together"),
             ("left", f"epsilon {left['epsilon']}, or rho {left['rho']}; delta {left['delta']} for private groups"),
+            ("fits", ", ".join(f"{count} at epsilon {price}" for price, count in fits.items()) + " (Laplace noise, public groups)"),
         ]
     )
     if content["locked"]:
-        yield Text("The account is locked: too many time-outs. The data owner can unlock it.")
+        yield Text("The account is locked: too many statements ran out of time. The data owner can unlock it.")
     if content["unsafe_testing"]:
         yield Text("UNSAFE TESTING: the schema lifts the limits; answers protect nobody.")
     yield from _ladder(content["ladder"])
@@ -100,15 +100,56 @@ def budget(found: Balance) -> Lines:
 def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Lines:
     if not rungs:
         return
-    yield Text("\nThe ladder, fixed in advance: while rho is at most the first, the loss is at most the second, but for delta.")
+    yield Text("\nFixed in advance: while the spent rho is at most so much, the loss is at most epsilon, but for delta.")
     yield grid(
         [
-            Column("rho up to", tuple(r["rho"] for r in rungs), number=True),
-            Column("epsilon", tuple(r["epsilon"] for r in rungs), number=True),
-            Column("delta", tuple(r["delta"] for r in rungs), number=True),
-            Column("", tuple("passed" if r["reached"] else "" for r in rungs)),
+            Column("rho", tuple(rung["rho"] for rung in rungs), number=True),
+            Column("epsilon", tuple(rung["epsilon"] for rung in rungs), number=True),
+            Column("delta", tuple(rung["delta"] for rung in rungs), number=True),
+            Column("", tuple("holds" if rung["holds"] else "passed" for rung in rungs)),
         ]
     )
+
+
+def log_as_json(accounts: Sequence[Balance], logged: Sequence[Logged]) -> dict[str, Any]:
+    """Accounts and log for machines."""
+    entries = [
+        {"seq": line.seq, "id": line.id, "time": line.time, "event": line.event, **_what(line.body), "commitment": line.commitment} for line in logged
+    ]
+    return {"accounts": [account.as_dict() for account in accounts], "entries": entries}
+
+
+def _what(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: body[key] for key in ("analyst", "epsilon", "rho", "delta", "code", "entry", "version") if key in body}
+
+
+def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
+    """Accounts and log for people: who spent how much, then a line an entry."""
+    spent = [account.as_dict() for account in accounts]
+    yield grid(
+        [
+            Column("account", tuple(safe(account["analyst"]) for account in spent)),
+            *(Column(f"spent {name}", tuple(account["spent"][name] for account in spent), number=True) for name in ("epsilon", "rho", "delta")),
+            Column("cap", tuple(account["cap"]["epsilon"] for account in spent), number=True),
+        ]
+    )
+    yield Text("")
+    yield grid(
+        [
+            Column("", tuple(str(line.seq) for line in logged), number=True),
+            Column("time", tuple(line.time[:19] for line in logged)),
+            Column("event", tuple(line.event for line in logged)),
+            Column("who", tuple(safe(str(line.body.get("analyst", ""))) for line in logged)),
+            Column("epsilon", tuple(str(line.body.get("epsilon", "")) for line in logged), number=True),
+            Column("entry", tuple(line.id[:12] for line in logged)),
+        ]
+    )
+
+
+def verified(found: Sequence[Finding]) -> Lines:
+    """What is wrong with a ledger, for people."""
+    yield from (Text(safe(str(finding))) for finding in found)
+    yield Text("The ledger does not hold." if found else "The ledger holds: chain, order and sums.")
 
 
 def tables(found: Iterable[TableInfo]) -> Lines:

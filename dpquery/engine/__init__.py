@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from dpquery.engine.books import fits, open_ledger, verify_ledger
 from dpquery.engine.door import Report, check, create_ledger, draft_schema, open_session
 from dpquery.engine.explain import Explanation
 from dpquery.engine.session import Session
+from dpquery.ledger import Balance, Finding, Logged
 from dpquery.release.answer import Answer
+from dpquery.schema.describe import TableInfo
 
-__all__ = ["Answer", "Explanation", "Report", "Session", "check", "create_ledger", "draft_schema", "open_session"]
+__all__ = [
+    "Answer",
+    "Balance",
+    "Explanation",
+    "Finding",
+    "Logged",
+    "Report",
+    "Session",
+    "TableInfo",
+    "check",
+    "create_ledger",
+    "draft_schema",
+    "fits",
+    "open_ledger",
+    "open_session",
+    "verify_ledger",
+]

@@ -406,9 +406,13 @@ def test_ledger_commands(command: Command, fresh: Path) -> None:
     command("query", COUNT, "--schema", fresh, "--epsilon", "0.25")
     command("query", "SELECT user_id FROM orders", "--schema", fresh)
     listed = command("ledger", "list", "--schema", fresh, "--format", "json").json
-    assert {row["event"] for row in listed} >= {"charge", "refused"}
-    assert command("ledger", "list", "--schema", fresh).status == 0
+    assert {row["event"] for row in listed["entries"]} >= {"charged", "released", "refused"}
+    assert {account["analyst"] for account in listed["accounts"]} >= {"default", "alice"}
+    shown = command("ledger", "list", "--schema", fresh).out
+    assert "charged" in shown
+    assert max(map(len, shown.splitlines())) <= 80
     assert command("ledger", "verify", "--schema", fresh).status == 0
+    assert command("ledger", "unlock", "--analyst", "alice", "--schema", fresh).status == 0
     exported = command("ledger", "export", "--schema", fresh).out.splitlines()
     assert all(json.loads(line) for line in exported)
     told = command("ledger", "create", "--schema", fresh)

@@ -1,0 +1,76 @@
+"""`dpquery ledger ...`: the ledger, for its owner."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dpquery.cli import failure
+from dpquery.cli.options import LedgerFile, PageFormat, SchemaFile
+from dpquery.cli.output import Page
+from dpquery.errors import Fault
+
+ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_markup_mode=None)
+
+
+@ledgers.command()
+def create(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+    """Make the ledger.
+
+    Once in the life of a data set; the data as it is becomes its first version."""
+    from dpquery.engine import create_ledger
+
+    sys.stdout.write(f"made {create_ledger(schema, ledger)}\n")
+
+
+@ledgers.command(name="list")
+def entries(
+    schema: SchemaFile,
+    ledger: LedgerFile = None,
+    analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked.", metavar="NAME")] = None,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """List accounts and entries."""
+    from dpquery.cli import output, pages
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        logged, accounts = list(opened.entries(analyst)), opened.balances()
+    output.page(form, pages.log_as_json(accounts, logged), pages.log(accounts, logged))
+
+
+@ledgers.command()
+def verify(schema: SchemaFile, ledger: LedgerFile = None, form: PageFormat = Page.TABLE) -> int:
+    """Test the whole log: chain, order and sums."""
+    from dpquery.cli import output, pages
+    from dpquery.engine import verify_ledger
+
+    found = verify_ledger(schema, ledger)
+    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, pages.verified(found))
+    return Fault.exit_status if found else failure.ANSWERED
+
+
+@ledgers.command()
+def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+    """Print the log as JSON Lines.
+
+    Each line carries its hash, so that anyone can test the chain again."""
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        for line in opened.export():
+            sys.stdout.write(line + "\n")
+
+
+@ledgers.command()
+def unlock(schema: SchemaFile, analyst: Annotated[str, typer.Option(help="Whose account.", metavar="NAME")], ledger: LedgerFile = None) -> None:
+    """Unlock an account.
+
+    It was locked after too many statements that ran out of time; its count starts anew."""
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        opened.unlock(analyst)
+    sys.stdout.write(f"unlocked {analyst}\n")

@@ -1,0 +1,15 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpquery.cli.output import Page
+
+SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file.", metavar="FILE")]
+LedgerFile = Annotated[Path | None, typer.Option("--ledger", help="The ledger; without it the one beside the schema file.", metavar="FILE")]
+Analyst = Annotated[str | None, typer.Option(help="The account to charge; without it the shared one, `default`.", metavar="NAME")]
+PageFormat = Annotated[Page, typer.Option("--format", help="table for people, json for machines.")]

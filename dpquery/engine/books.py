@@ -1,0 +1,41 @@
+"""The ledger as its owner reads it, and how many more queries fit into an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpquery import ledger as ledgers
+from dpquery.accounting.event import Price
+from dpquery.accounting.zcdp import laplace_rho_up
+from dpquery.ledger import Finding, Ledger
+from dpquery.schema.read import read as read_schema
+
+if TYPE_CHECKING:
+    from dpquery.engine.session import Session
+
+PRICES = ("0.01", "0.1", "0.5", "1")
+
+
+@contextmanager
+def open_ledger(schema: str | Path, ledger: str | Path | None = None) -> Iterator[Ledger]:
+    """The ledger of a schema, open for its owner."""
+    read = read_schema(schema)
+    with ledgers.open(read.default_ledger if ledger is None else Path(ledger), read) as opened:
+        yield opened
+
+
+def verify_ledger(schema: str | Path, ledger: str | Path | None = None) -> tuple[Finding, ...]:
+    """What is wrong with a ledger, one that cannot be opened too; nothing where all is well."""
+    return ledgers.verify(read_schema(schema).default_ledger if ledger is None else Path(ledger))
+
+
+def fits(session: Session) -> Mapping[str, int]:
+    """How many more statements with Laplace noise and public groups the account can pay, for some prices in epsilon and the schema's own."""
+    own = session.schema.per_query.epsilon
+    prices = sorted({*map(Fraction, PRICES), *(() if own is None else (Fraction(own),))})
+    counts = {e: session.ledger.count_fits(session.analyst, Price(e, laplace_rho_up(e), Fraction(0))) for e in prices}
+    return {f"{float(e):g}": count for e, count in counts.items()}
