@@ -1,0 +1,139 @@
+"""Parts as SQL: what each row adds, and what a unit's cell becomes. Each function that writes a clamp hands back the bound it wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from dpquery.backends.scalar import sql, units
+from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, HeavyMean, One, Part, Present, Row, Units
+from dpquery.plan.scalar import Scalar
+from dpquery.values.types import Kind
+
+BIGINT = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Addend:
+    """What rows add to one or more parts: `text` is NULL where a row does not count, and None where every row counts 1. Rows lie in [low, high].
+
+    Centred parts read the same addend as plain ones: 2x - (low + high) adds up to 2s - (low + high) n.
+    """
+
+    text: str | None
+    low: int
+    high: int
+    counts: bool  # each counted row adds 1, whatever the value of `text`
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """An SQL integer and the closed interval in which its own text keeps it."""
+
+    text: str
+    bound: CellBound
+
+
+def addend(part: Part, given: Mapping[int, str]) -> Addend:
+    """What each row adds to the part, its FILTER included."""
+    match part.row:
+        case One(value=None):
+            text = None if part.where is None else f"CASE WHEN {sql(part.where, given)} THEN 1 END"
+            return Addend(text, 0, 1, counts=True)
+        case One(value=value):
+            return Addend(_where(part.where, _counted(value, given), given), 0, 1, counts=True)
+        case Units(value=value, step=step, low=low, high=high):
+            return Addend(_where(part.where, units(value, step, low, high, given), given), low, high, counts=False)
+        case _:
+            assert_never(part.row)
+
+
+def same_rows(part: Part) -> tuple[Row, Scalar | None]:
+    """Parts that agree in this read the same addend."""
+    return (replace(part.row, centred=False) if isinstance(part.row, Units) else part.row), part.where
+
+
+def _where(where: Scalar | None, text: str, given: Mapping[int, str]) -> str:
+    return text if where is None else f"CASE WHEN {sql(where, given)} THEN {text} END"
+
+
+def _counted(value: Scalar | None, given: Mapping[int, str]) -> str:
+    """1 where the value is neither NULL nor NaN."""
+    if value is None:
+        return "1"
+    text = sql(value, given)
+    absent = f"({text}) IS NULL"
+    return f"CASE WHEN {absent}{f' OR isnan({text})' if value.type.kind is Kind.FLOAT else ''} THEN NULL ELSE 1 END"
+
+
+def cell(part: Part, rows: Addend, place: int) -> Bounded:
+    """The part's cell, from the cell's sum `s<place>` and count `n<place>` of counted rows (`n` where every row counts), bounded."""
+    n = "n" if rows.text is None else f"n{place}"
+    s = n if rows.counts else f"s{place}"
+    if (centre := _centre(part, rows)) is not None:
+        s = f"(2 * {s} - ({centre:d})::HUGEINT * {n})"
+    match part.cell:
+        case Clamp(low=low, high=high):
+            return _clamped(s, n, rows, low, high)
+        case HeavyMean(rows=most, width=width):
+            # n <= most: s * most // most is s itself. `//` truncates towards zero, and no divisor is 0.
+            scaled = f"coalesce({s}, 0)::HUGEINT * {most:d} // greatest({n}, {most:d})"
+            most_of_all = most * width
+            clamp = f"least(greatest({scaled}, {-most_of_all:d}), {most_of_all:d})"
+            return Bounded(_fitted(clamp, most_of_all), CellBound(-most_of_all, most_of_all))
+        case Present():
+            return Bounded("1" if rows.text is None else f"least({n}, 1)", CellBound(0, 1))
+        case Additive():
+            raise ValueError("row weights bound rows, not cells")
+        case _:
+            assert_never(part.cell)
+
+
+def _centre(part: Part, rows: Addend) -> int | None:
+    return rows.low + rows.high if isinstance(part.row, Units) and part.row.centred else None
+
+
+def _clamped(s: str, n: str, rows: Addend, low: int, high: int) -> Bounded:
+    """The sum clamped; a cell without a counted row adds 0, not `low`."""
+    if rows.counts and low == 0 <= high:
+        return Bounded(f"least({s}, {high:d})", CellBound(0, high))  # a count is never below 0
+    clamp = _fitted(f"least(greatest({s}, {low:d}), {high:d})", max(abs(low), abs(high)))
+    text = clamp if rows.text is None else f"CASE WHEN {n} > 0 THEN {clamp} ELSE 0 END"
+    return Bounded(text, CellBound(low, high))
+
+
+def _fitted(text: str, largest: int) -> str:
+    """The clamped integer in 64 bits where it fits: sums over units are then faster, and no less exact."""
+    return f"CAST({text} AS BIGINT)" if largest <= BIGINT else text
+
+
+def weighted(part: Part, rows: Addend, place: int) -> Bounded:
+    """What a row adds to an additive part: the row times its weight `w`, which lies in [0, 2^20]."""
+    if not isinstance(part.cell, Additive):
+        raise ValueError("row weights serve parts that add up over rows only")
+    if rows.counts:
+        return Bounded("w" if rows.text is None else f"CASE WHEN x{place} IS NOT NULL THEN w END", _row_bound(part.cell, 0, 1))
+    centre, low, high = _centre(part, rows), rows.low, rows.high
+    wide = 2 * (max(abs(low), abs(high)) + abs(centre or 0)) << WEIGHT_BITS > BIGINT
+    x = f"x{place}::HUGEINT" if wide else f"x{place}"
+    if centre is None:
+        return Bounded(f"{x} * w", _row_bound(part.cell, low, high))
+    return Bounded(f"(2 * {x} - ({centre:d})) * w", _row_bound(part.cell, low - high, high - low))
+
+
+def _row_bound(cell: Additive, low: int, high: int) -> CellBound:
+    if max(abs(low), abs(high)) > cell.width:
+        raise ValueError("a row is wider than its part")
+    return CellBound(low, high, weighted=True)
+
+
+def gathered(rows: Sequence[Addend]) -> list[str]:
+    """The sums and counts of a unit's rows that the cells are made of."""
+    items = ["count(*) AS n"] if any(r.text is None for r in rows) else []
+    for place, r in enumerate(rows):
+        if r.text is not None:
+            items.append(f"count(x{place}) AS n{place}")
+            if not r.counts:
+                items.append(f"sum(x{place}) AS s{place}")
+    return items

@@ -1,0 +1,107 @@
+"""DuckDB, in a worker process of its own: sealed, limited, started early, and started again when a query has ended it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpquery.backends import exact, inspect, names, relation
+from dpquery.backends.port import Backend, BoundedSQL
+from dpquery.backends.process import Worker
+from dpquery.backends.source import Identity, find, fingerprint, identity, opening
+from dpquery.errors import Fault
+from dpquery.plan.rel import Public
+from dpquery.schema.model import Schema
+from dpquery.schema.physical import PhysicalTable
+from dpquery.values.exact import Exact
+from dpquery.values.types import Type, Value
+
+__all__ = ["DuckDB", "Identity", "fingerprint", "identity", "open"]
+
+
+def open(schema: Schema) -> Backend:
+    """The schema's source, being opened: the worker starts now and is waited for when it is first asked. A Fault where a file is missing."""
+    return DuckDB(schema)
+
+
+class DuckDB:
+    """A source held open by a worker. A worker that died, or whose files were replaced, is followed by a new one with the same public relations."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._lock = threading.RLock()
+        self._publics: dict[str, Public] = {}
+        self._worker, self._opened = self._start()
+
+    def describe(self) -> Mapping[str, PhysicalTable]:
+        """What stands behind each declared table, by its declared name."""
+        return inspect.describe(self._schema, find(self._schema), self.owner_rows)
+
+    def owner_rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of the owner's own statement; no time limit."""
+        return _rows(exact.table(self._ask({"do": "rows", "sql": sql}, timeout=None)))
+
+    def prepare(self, publics: Sequence[Public]) -> None:
+        """Nothing; each public relation now stands as a table of its name, made anew unless it stands already."""
+        with self._lock:
+            self._fresh()
+            wanted = {p.name: p for p in publics}
+            statements = [f"DROP TABLE {names.public(name)}" for name, old in self._publics.items() if wanted.get(name) != old]
+            statements += [relation.made(new) for name, new in wanted.items() if self._publics.get(name) != new]
+            if statements:
+                self._publics = {}
+                self._ask({"do": "execute", "statements": statements})
+            self._publics = wanted
+
+    def public_rows(self, sql: str, types: Sequence[Type]) -> list[tuple[Value, ...]]:
+        """The rows of a statement that reads public relations only."""
+        result = exact.table(self._ask({"do": "rows", "sql": sql}))
+        return list(zip(*(exact.values(result.column(i), kind) for i, kind in enumerate(types)), strict=True))
+
+    def bind(self, lowered: BoundedSQL) -> None:
+        """Nothing; a Fault where the engine would not take the statement."""
+        self._ask({"do": "bind", "sql": lowered.text})
+
+    def run(self, lowered: BoundedSQL, key_types: Sequence[Type], parts: int) -> Exact:
+        """The exact, bounded sums."""
+        body = self._ask({"do": "rows", "sql": lowered.text})
+        try:
+            return exact.exact(exact.table(body), lowered, key_types, parts)
+        except (ValueError, OverflowError):
+            raise Fault("ENGINE_FAILED", "the engine's result is not what was asked for", instead="report it to the data owner") from None
+
+    def close(self) -> None:
+        """Nothing is left running."""
+        with self._lock:
+            self._publics = {}
+            self._worker.kill()
+
+    def _ask(self, request: Mapping[str, Any], timeout: float | str | None = "limit") -> bytes:
+        limit = float(self._schema.limits.timeout) if isinstance(timeout, str) else timeout
+        with self._lock:
+            self._fresh()
+            return self._worker.ask(request, limit)
+
+    def _start(self) -> tuple[Worker, Identity]:
+        seen, source, limits = identity(self._schema), find(self._schema), self._schema.limits
+        allowed = "[" + ", ".join(names.text(str(p)) for p in source.files if source.database is None) + "]"
+        config = {"memory": limits.memory, "threads": limits.threads, "allowed": allowed, "statements": opening(self._schema, source)}
+        return Worker(config), seen
+
+    def _fresh(self) -> None:
+        """Nothing; the worker lives and holds the files that are there now, public relations included."""
+        if self._worker.alive and self._opened == identity(self._schema):
+            return
+        again, self._publics = self._publics, {}
+        self._worker.kill()
+        self._worker, self._opened = self._start()
+        if again:
+            self._worker.ask({"do": "execute", "statements": [relation.made(p) for p in again.values()]}, float(self._schema.limits.timeout))
+            self._publics = again
+
+
+def _rows(result: Any) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table."""
+    columns = [column.to_pylist() for column in result.columns]
+    return list(zip(*columns, strict=True)) if columns else []

@@ -1,0 +1,167 @@
+"""A bounded release as one SQL statement, and what that statement enforces.
+
+rows -> integers -> key list -> cells per (unit, group) -> clamps -> cap on groups -> exact sums. The bounds come from the functions that
+wrote them into the text, not from the plan's own account of itself: the price is derived from both, and they must agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from dpquery.backends import cells, relation
+from dpquery.backends.port import BoundedSQL
+from dpquery.backends.relation import Script
+from dpquery.backends.scalar import literal, sql
+from dpquery.plan.release import (
+    WEIGHT_BITS,
+    Bounding,
+    CellBound,
+    Enforced,
+    GroupCap,
+    Key,
+    Keys,
+    ListedKeys,
+    NoKeys,
+    Part,
+    PrivateKeys,
+    Release,
+    RowWeights,
+    UnitTable,
+)
+from dpquery.plan.scalar import Cast
+from dpquery.values.types import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A subquery of the statement: its name, its group columns, and what its rows add."""
+
+    name: str
+    groups: tuple[str, ...]
+    rows: tuple[cells.Addend, ...]
+    places: tuple[int, ...]  # for each part the index of its addend
+
+
+def lower(release: Release, salt: int) -> BoundedSQL:
+    """The statement that computes the release's exact, bounded sums; for a fixed salt it is a deterministic function of the data."""
+    script = Script(salt)
+    table = _listed(_integers(release.table, script), release.keys, release.table.keys, script)
+    match release.table.bounding:
+        case GroupCap():
+            source, values, enforced = _by_cells(release.table, table, script)
+        case RowWeights():
+            source, values, enforced = _by_weights(release.table, table, script)
+        case _:
+            assert_never(release.table.bounding)
+    sums = [f"coalesce(sum({value}), 0)::HUGEINT AS p{i}" for i, value in enumerate(values)]
+    text = script.statement(f"SELECT {', '.join([*table.groups, *sums])} FROM {source}{_group_by(table.groups)}")
+    bounds = Enforced(enforced.bounding, enforced.cells, _selecting(release, enforced.cells), keyed=bool(table.groups))
+    return BoundedSQL(text, bounds, release.keys.rows if isinstance(release.keys, ListedKeys) else None)
+
+
+def _integers(table: UnitTable, script: Script) -> _Table:
+    """Each row with its unit, its keys in their canonical types, and what it adds to each part."""
+    given = relation.local(table.input)
+    needed = relation.reads([*(k.value for k in table.keys), *(p.where for p in table.parts), *(getattr(p.row, "value", None) for p in table.parts)])
+    source = relation.lower(table.input, needed, script)
+    kinds = list(dict.fromkeys(cells.same_rows(part) for part in table.parts))
+    rows = tuple(cells.addend(next(p for p in table.parts if cells.same_rows(p) == kind), given) for kind in kinds)
+    keys = tuple(f"k{i}" for i in range(len(table.keys)))
+    items = ["u", *(f"{_key(k, given)} AS {name}" for k, name in zip(table.keys, keys, strict=True))]
+    items += [f"{r.text} AS x{i}" for i, r in enumerate(rows) if r.text is not None]
+    name = script.add(f"SELECT {', '.join(items)} FROM {source}", "row_values")
+    return _Table(name, keys, rows, tuple(kinds.index(cells.same_rows(part)) for part in table.parts))
+
+
+def _key(key: Key, given: dict[int, str]) -> str:
+    """The key's canonical value: equal keys look alike, and each can be handed over whatever the data."""
+    text = sql(key.value if key.value.type == key.type else Cast(key.value, key.type), given)
+    match key.type.kind:
+        case Kind.FLOAT:
+            return f"CASE WHEN isnan({text}) THEN NULL ELSE ({text}) + 0.0::DOUBLE END"
+        case Kind.DATE:
+            return f"CASE WHEN ({text}) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN ({text}) END"
+        case Kind.TIMESTAMP:
+            return f"CASE WHEN ({text}) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN ({text}) END"
+        case _:
+            return text
+
+
+def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -> _Table:
+    """The rows whose key is in the list, with its place in the list as their only group; NULL is in the list where the list says so."""
+    match keys:
+        case NoKeys():
+            return _Table(table.name, (), table.rows, table.places)
+        case PrivateKeys():
+            return table
+        case ListedKeys(rows=rows):
+            types = [key.type for key in columns]
+            values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows))
+            names = ", ".join(["k", *(f"v{i}" for i in range(len(types)))])
+            source = f"(VALUES {values}) AS l({names})" if rows else f"(SELECT 0, {', '.join(['NULL'] * len(types))} WHERE FALSE) AS l({names})"
+            on = " AND ".join(f"r.{k} IS NOT DISTINCT FROM l.v{i}" for i, k in enumerate(table.groups))
+            xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
+            name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN {source} ON {on}", "listed")
+            return _Table(name, ("k",), table.rows, table.places)
+        case _:
+            assert_never(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    bounding: Bounding
+    cells: tuple[CellBound, ...]
+
+
+def _by_cells(table: UnitTable, rows: _Table, script: Script) -> tuple[str, list[str], _Bounds]:
+    """One cell per unit and group, clamped; then at most so many groups per unit."""
+    by = ", ".join(["u", *rows.groups])
+    gathered = ", ".join([by, *cells.gathered(rows.rows)])
+    made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY {by}", "cells")
+    bounded = [cells.cell(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]
+    values = ", ".join(f"{b.text} AS v{i}" for i, b in enumerate(bounded))
+    name = script.add(f"SELECT {by}, {values} FROM {made}", "clamped")
+    source, bounding = _capped(name, table, rows.groups, script)
+    return source, [f"v{i}" for i in range(len(bounded))], _Bounds(bounding, tuple(b.bound for b in bounded))
+
+
+def _capped(name: str, table: UnitTable, groups: tuple[str, ...], script: Script) -> tuple[str, Bounding]:
+    """The cells of at most so many groups per unit, chosen by chance; all of them where the plan proved the cap idle."""
+    cap = table.bounding
+    if not isinstance(cap, GroupCap):
+        raise ValueError("groups are capped by a group cap")
+    if cap.idle is not None or not groups:
+        return name, cap
+    order = ", ".join([script.chance(["u", *groups]), *groups])  # ties by key; a single sort key would be planned at twice the cost
+    values = ", ".join([*groups, *(f"v{i}" for i in range(len(table.parts)))])
+    capped = script.add(f"SELECT {values}, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM {name}", "capped")
+    return f"{capped} WHERE place <= {cap.groups:d}", GroupCap(groups=cap.groups)
+
+
+def _by_weights(table: UnitTable, rows: _Table, script: Script) -> tuple[str, list[str], _Bounds]:
+    """Each row times its weight: those of a unit's n rows add up to at most `most` << 20."""
+    if not isinstance(table.bounding, RowWeights):
+        raise ValueError("rows are weighed by row weights")
+    most = table.bounding.rows
+    scaled = f"(least(count(*), {most:d}) * {1 << WEIGHT_BITS:d}) // count(*)"
+    weights = script.add(f"SELECT u, {scaled} AS w FROM {rows.name} GROUP BY u", "weights")
+    bounded = [cells.weighted(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]
+    values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in enumerate(bounded))])
+    name = script.add(f"SELECT {values} FROM {rows.name} JOIN {weights} USING (u)", "weighted")
+    return name, [f"v{i}" for i in range(len(bounded))], _Bounds(RowWeights(most), tuple(b.bound for b in bounded))
+
+
+def _group_by(groups: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(groups)}" if groups else ""
+
+
+def _selecting(release: Release, bounds: tuple[CellBound, ...]) -> int | None:
+    """The part whose count decides whether a private group appears: it must count each unit once at most."""
+    if not isinstance(release.keys, PrivateKeys):
+        return None
+    chosen: Part = release.table.parts[release.keys.count]
+    if bounds[release.keys.count] != CellBound(0, 1) or chosen.where is not None:
+        raise ValueError("private groups are selected by a count of distinct units")
+    return release.keys.count

@@ -1,0 +1,140 @@
+"""What is looked up in public tables before anything is charged: how often a private row can meet public ones, and which keys there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+from typing import assert_never
+
+from dpquery.backends import names
+from dpquery.backends.canonical import canonical
+from dpquery.backends.port import Backend
+from dpquery.backends.scalar import literal, scan, sql
+from dpquery.errors import Refused
+from dpquery.plan.draft import Draft
+from dpquery.plan.rel import Lookup, Public, walk
+from dpquery.plan.release import Key, KeySource
+from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns, conjuncts
+from dpquery.privacy.resolve import Facts
+from dpquery.values.types import INTEGER, Type, Value
+
+MAX_KEYS = 10_000
+Row = tuple[Value, ...]
+
+
+def facts(draft: Draft, backend: Backend) -> Facts:
+    """The public facts of a statement. Refused where it has more than 10,000 keys."""
+    lookups = [rel for rel in walk(draft.input) if isinstance(rel, Lookup)]
+    given = [rel.public for rel in lookups] + [source.public for source in draft.sources if source.public is not None]
+    backend.prepare(list({public.name: public for public in given}.values()))
+    fanouts: dict[str, int] = {}
+    for lookup in lookups:
+        fanouts[lookup.public.name] = max(fanout(lookup, backend), fanouts.get(lookup.public.name, 0))
+    if not draft.sources:
+        return Facts(fanouts, None, "")
+    return Facts(fanouts, key_list(draft, backend), ", ".join(dict.fromkeys(source.origin for source in draft.sources)))
+
+
+# ---- fan-out -------------------------------------------------------------------------------------------------------------------------
+
+
+def fanout(lookup: Lookup, backend: Backend) -> int:
+    """The most public rows that one private row can meet, at least 1: the commonest key's where the join asks for equal keys, else all rows."""
+    table, keys = names.public(lookup.public.name), _join_keys(lookup)
+    if not keys:
+        text = f"SELECT count(*) FROM {table}"
+    else:
+        present = " AND ".join(f"({key}) IS NOT NULL" for key in keys)
+        text = f"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM {table} WHERE {present} GROUP BY {', '.join(keys)})"
+    found = backend.public_rows(text, [INTEGER])[0][0]
+    return max(1, int(str(found)))
+
+
+def _join_keys(lookup: Lookup) -> list[str]:
+    """What stands on the public side of the equalities that the join asks for. Types must agree, lest unlike values count as equal."""
+    given = {c.id: f"c{i}" for i, c in enumerate(lookup.public.columns)}
+    found = []
+    for part in conjuncts(lookup.on):
+        match part:
+            case Call(function="eq", args=(left, right)) if left.type == right.type:
+                for ours, theirs in ((left, right), (right, left)):
+                    public, other = {c.id for c in columns(ours)}, {c.id for c in columns(theirs)}
+                    if public and public <= given.keys() and not other & given.keys():
+                        found.append(sql(ours, given))
+            case _:
+                pass
+    return found
+
+
+# ---- key lists -----------------------------------------------------------------------------------------------------------------------
+
+
+def key_list(draft: Draft, backend: Backend) -> tuple[Row, ...]:
+    """All keys, sorted, NULL last: the cross product of the sources, each a set of canonical tuples."""
+    lists = [_source(source, draft.keys, backend) for source in draft.sources]
+    places = [position for source in draft.sources for position in source.positions]
+    if sorted(places) != list(range(len(draft.keys))):
+        raise ValueError("the sources of a key list cover each key once")
+    if prod(len(rows) for rows in lists) > MAX_KEYS or any(len(rows) > MAX_KEYS for rows in lists):
+        raise Refused(
+            "TOO_MANY_KEYS",
+            f"the statement has more than {MAX_KEYS:,} public keys",
+            instead="group by fewer or coarser columns, or narrow the keys with WHERE key IN (...)",
+        )
+    order = sorted(range(len(places)), key=places.__getitem__)
+    rows = {tuple(flat[i] for i in order) for flat in (tuple(v for part in parts for v in part) for parts in product(*lists))}
+    return tuple(sorted(rows, key=lambda row: tuple((value is None, value) for value in row)))
+
+
+def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Row]:
+    """The distinct tuples of one source. One more than the limit is enough to know that there are too many."""
+    types = [keys[position].type for position in source.positions]
+    if source.public is not None:
+        return _from_table(source, source.public, keys, types, backend)
+    fitting = list(dict.fromkeys(row for row in (canonical(literals, types) for literals in source.literals) if row is not None))
+    return _pruned(source, fitting, keys, types, backend) if source.prune and fitting else fitting
+
+
+def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:
+    given = {c.id: f"c{i}" for i, c in enumerate(public.columns)}
+    values = [scan(given[identity], kind) for identity, kind in zip(source.columns, types, strict=True)]
+    pairs = list(zip(source.positions, source.columns, strict=True))
+    stand_ins = {keys[position].value: Column(identity, "", types[i]) for i, (position, identity) in enumerate(pairs)}
+    where = [f"({sql(_replaced(condition, stand_ins), given)})" for condition in source.prune]
+    listed = ", ".join(f"v{i}" for i in range(len(types)))
+    inner = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
+    present = " AND ".join(f"v{i} IS NOT NULL" for i in range(len(types)))  # NULL is a key only where a list names it
+    kept = f" WHERE {' AND '.join(where)}" if where else ""
+    text = f"SELECT DISTINCT {listed} FROM (SELECT {inner} FROM {names.public(public.name)}{kept}) WHERE {present} LIMIT {MAX_KEYS + 1}"
+    return backend.public_rows(text, types)
+
+
+def _pruned(source: KeySource, rows: list[Row], keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:
+    """The listed tuples for which the statement's own conditions on the keys are true."""
+    stand_ins = {keys[position].value: Column(-1 - i, "", types[i]) for i, position in enumerate(source.positions)}
+    given = {-1 - i: f"v{i}" for i in range(len(types))} | dict(zip(source.columns, (f"v{i}" for i in range(len(types))), strict=False))
+    where = " AND ".join(f"({sql(_replaced(condition, stand_ins), given)})" for condition in source.prune)
+    values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows[: MAX_KEYS + 1]))
+    columns_ = ", ".join(["i", *(f"v{i}" for i in range(len(types)))])
+    kept = backend.public_rows(f"SELECT i FROM (VALUES {values}) AS l({columns_}) WHERE {where}", [INTEGER])
+    return [rows[int(str(i))] for (i,) in kept]
+
+
+def _replaced(scalar: Scalar, stand_ins: Mapping[Scalar, Column]) -> Scalar:
+    """The expression with each key's own expression read from the key's column."""
+    if scalar in stand_ins:
+        return stand_ins[scalar]
+    match scalar:
+        case Literal() | Column():
+            return scalar
+        case Call(args=args):
+            return replace(scalar, args=tuple(_replaced(a, stand_ins) for a in args))
+        case Cast(arg=arg):
+            return replace(scalar, arg=_replaced(arg, stand_ins))
+        case Case(branches=branches, otherwise=otherwise):
+            made_ = tuple((_replaced(c, stand_ins), _replaced(v, stand_ins)) for c, v in branches)
+            return replace(scalar, branches=made_, otherwise=None if otherwise is None else _replaced(otherwise, stand_ins))
+        case _:
+            assert_never(scalar)

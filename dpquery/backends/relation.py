@@ -1,0 +1,153 @@
+"""Private relations as SQL: one named subquery per operator, each row with its unit in column `u` and plan columns by id.
+
+Rows without a unit end at the scan: a NULL unit, and a path that finds no parent. Joins take the unit of a side that has one, so no operator
+ever sees a row that belongs to nobody. Columns that nothing above reads are not carried, except to a cap on rows, whose choice reads them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from dpquery.backends import names
+from dpquery.backends.scalar import scan, sql
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, UnitPath, output
+from dpquery.plan.scalar import Column, Scalar, columns
+
+Ids = frozenset[int]
+
+
+@dataclass(slots=True)
+class Script:
+    """The statement as far as it is written: named subqueries, each reading earlier ones, and the salt of its choices."""
+
+    salt: int
+    steps: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, select: str, name: str | None = None) -> str:
+        """The name under which later steps read the subquery."""
+        if name is None:
+            self.count += 1
+            name = f"r{self.count}"
+        self.steps.append(f"{name} AS ({select})")
+        return name
+
+    def chance(self, values: Iterable[str]) -> str:
+        """A pseudo-random number that is a function of the values. The salt goes through a second hash: within one it would hardly matter."""
+        return f"hash(xor(hash({', '.join(values)}), {self.salt}::UBIGINT))"
+
+    def statement(self, select: str) -> str:
+        """The whole of it."""
+        return "WITH\n" + ",\n".join(self.steps) + "\n" + select if self.steps else select
+
+
+def reads(scalars: Iterable[Scalar | None]) -> Ids:
+    """Ids of the columns that the expressions read."""
+    return frozenset(c.id for scalar in scalars if scalar is not None for c in columns(scalar))
+
+
+def local(rel: Private) -> dict[int, str]:
+    """The names of a relation's columns where it stands alone after FROM."""
+    return {c.id: names.column(c.id) for c in output(rel)}
+
+
+def lower(rel: Private, needed: Ids, script: Script) -> str:
+    """The name of a subquery with columns `u` and `c<id>` for each needed id."""
+    match rel:
+        case Scan():
+            return _scan(rel, needed, script)
+        case Keep(input=below, predicate=predicate):
+            source = lower(below, needed | reads([predicate]), script)
+            return script.add(f"SELECT {_list(rel, needed)} FROM {source} WHERE {sql(predicate, local(below))}")
+        case Compute(input=below, items=items):
+            return _compute(rel, below, items, needed, script)
+        case Lookup():
+            return _lookup(rel, needed, script)
+        case Match():
+            return _match(rel, needed, script)
+        case CapRows():
+            return _cap_rows(rel, needed, script)
+        case _:
+            assert_never(rel)
+
+
+def made(public: Public) -> str:
+    """The statement that makes a public relation as a table, its columns canonical values of their declared types."""
+    given = ", ".join(f"c{i}" for i in range(len(public.columns)))
+    items = ", ".join(f"{scan(f's.c{i}', c.type)} AS c{i}" for i, c in enumerate(public.columns))
+    return f"CREATE TABLE {names.public(public.name)} AS SELECT {items} FROM ({public.sql}) AS s({given})"
+
+
+def _list(rel: Private, needed: Ids, given: Mapping[int, str] | None = None, unit: str = "u") -> str:
+    """The select list of a relation's needed columns, in its own order; `given` says what each is called below."""
+    items = [unit if unit == "u" else f"{unit} AS u"]
+    for c in output(rel):
+        if c.id in needed:
+            name = names.column(c.id)
+            below = name if given is None else given[c.id]
+            items.append(name if below == name else f"{below} AS {name}")
+    return ", ".join(items)
+
+
+def _scan(rel: Scan, needed: Ids, script: Script) -> str:
+    unit, joins = _path(rel.unit)
+    items = {c.column.id: scan(f"t.{names.quoted(c.physical)}", c.column.type) for c in rel.columns if c.column.id in needed}
+    return script.add(f"SELECT {_list(rel, needed, items, unit)} FROM {names.table(rel.physical)} AS t{joins} WHERE {unit} IS NOT NULL")
+
+
+def _path(path: UnitPath) -> tuple[str, str]:
+    """The unit's column and the joins that lead to it. Inner joins: a row whose path finds no parent has no unit."""
+    joins, at = "", "t"
+    for i, hop in enumerate(path.hops, 1):
+        joins += f" JOIN {names.table(hop.table)} AS h{i} ON {at}.{names.quoted(hop.column)} = h{i}.{names.quoted(hop.key)}"
+        at = f"h{i}"
+    return f"{at}.{names.quoted(path.column)}", joins
+
+
+def _compute(rel: Compute, below: Private, items: tuple[tuple[Column, Scalar], ...], needed: Ids, script: Script) -> str:
+    used = [(column, scalar) for column, scalar in items if column.id in needed]
+    source = lower(below, needed | reads(scalar for _, scalar in used), script)
+    given = local(below) | {column.id: sql(scalar, local(below)) for column, scalar in used}
+    return script.add(f"SELECT {_list(rel, needed, given)} FROM {source}")
+
+
+def _lookup(rel: Lookup, needed: Ids, script: Script) -> str:
+    source = lower(rel.input, needed | reads([rel.on]), script)
+    given = {c.id: f"l.{names.column(c.id)}" for c in output(rel.input)}
+    given |= {c.id: f"p.c{i}" for i, c in enumerate(rel.public.columns)}
+    public = f"{names.public(rel.public.name)} AS p"
+    return script.add(f"SELECT {_list(rel, needed, given, 'l.u')} FROM {source} AS l {_join(rel.join)} {public} ON {_on(rel.on, given)}")
+
+
+def _match(rel: Match, needed: Ids, script: Script) -> str:
+    below = needed | reads([rel.on])
+    left, right = lower(rel.left, below, script), lower(rel.right, below, script)
+    given = {c.id: f"l.{names.column(c.id)}" for c in output(rel.left)}
+    given |= {c.id: f"p.{names.column(c.id)}" for c in output(rel.right)}
+    on = "l.u = p.u" if rel.on is None else f"l.u = p.u AND {_on(rel.on, given)}"
+    return script.add(f"SELECT {_list(rel, needed, given, 'l.u')} FROM {left} AS l {_join(rel.join)} {right} AS p ON {on}")
+
+
+def _join(join: Join) -> str:
+    match join:
+        case Join.INNER:
+            return "JOIN"
+        case Join.LEFT:
+            return "LEFT JOIN"
+        case _:
+            assert_never(join)
+
+
+def _on(on: Scalar | None, given: Mapping[int, str]) -> str:
+    return "TRUE" if on is None else f"({sql(on, given)})"
+
+
+def _cap_rows(rel: CapRows, needed: Ids, script: Script) -> str:
+    """Rows that agree in all columns are alike to everything above, so which of them stays does not matter."""
+    source = lower(rel.input, frozenset(c.id for c in output(rel)), script)
+    row = [names.column(c.id) for c in output(rel)]
+    order = [script.chance(["u", *row]), *(row or ["u"])]  # two sort keys at least: a single one is planned at twice the cost
+    numbered = script.add(f"SELECT {', '.join(['u', *row])}, row_number() OVER (PARTITION BY u ORDER BY {', '.join(order)}) AS place FROM {source}")
+    return script.add(f"SELECT {_list(rel, needed)} FROM {numbered} WHERE place <= {rel.rows:d}")

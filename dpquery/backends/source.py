@@ -1,0 +1,199 @@
+"""The files behind a schema: which they are, whether they are still the same, and how the engine opens them.
+
+Nothing is sniffed: types and dialect are the schema's.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpquery.backends import names
+from dpquery.backends.process import fault
+from dpquery.backends.scalar import scan
+from dpquery.errors import Fault
+from dpquery.schema.model import CsvFormat, FileKind, Files, Schema, Table
+from dpquery.schema.physical import PhysicalKind
+from dpquery.values.types import Kind, Type
+
+Identity = list[tuple[str, int, int, int, int, int]]  # path, size, mtime_ns, ctime_ns, inode, device
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A schema's files, as found: `database`, or for each declared table its own, absolute and in a fixed order."""
+
+    database: Path | None
+    tables: Mapping[str, tuple[Path, ...]]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All of them, each once, sorted."""
+        return tuple(sorted({p for paths in self.tables.values() for p in paths} | ({self.database} if self.database else set())))
+
+
+def find(schema: Schema) -> Source:
+    """The files behind the schema. A Fault where one is missing, or where the database has a write-ahead log beside it."""
+    database = schema.database
+    if database is not None:
+        _whole(database)
+    tables = {t.name: _files(t, t.files, schema.file.parent) for t in schema.tables.values() if t.files is not None}
+    return Source(database, tables)
+
+
+def _whole(database: Path) -> None:
+    if not database.is_file():
+        raise _missing(str(database.name))
+    if any(database.parent.glob(glob.escape(database.name) + ".wal*")):
+        raise Fault(
+            "DATA_WAL",
+            f"the database {database.name} has a write-ahead log beside it: its file is not all of it",
+            instead="close the program that writes to it, or open it once in DuckDB and run CHECKPOINT; then register it again",
+        )
+
+
+def _files(table: Table, files: Files, folder: Path) -> tuple[Path, ...]:
+    found: set[Path] = set()
+    for pattern in files.patterns:
+        matches = {Path(p).resolve() for p in glob.glob(str(folder / pattern), recursive=True) if os.path.isfile(p)}
+        if not matches:
+            raise _missing(pattern)
+        found |= matches
+    return tuple(sorted(found))
+
+
+def _missing(name: str) -> Fault:
+    return Fault("DATA_MISSING", f"the data file {name} is missing", instead="mend the path in the schema file, or put the file there")
+
+
+def identity(schema: Schema) -> Identity:
+    """What tells at a glance that a file is another one, for each file behind the schema, sorted by path."""
+    found = []
+    for path in find(schema).files:
+        try:
+            stat = path.stat()
+        except OSError:
+            raise _missing(path.name) from None
+        found.append((str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev))
+    return found
+
+
+def fingerprint(schema: Schema) -> str:
+    """SHA-256 over which files stand behind which table, and all they hold. The folder in which the schema lies does not count."""
+    source, seen, whole = find(schema), dict[Path, bytes](), hashlib.sha256()
+    for table, path in _places(source):
+        if path not in seen:
+            try:
+                with path.open("rb") as file:
+                    seen[path] = hashlib.file_digest(file, "sha256").digest()
+            except OSError:
+                raise _missing(path.name) from None
+        for item in (table.encode(), os.path.relpath(path, schema.file.parent).encode(errors="surrogateescape"), seen[path]):
+            whole.update(len(item).to_bytes(8, "big") + item)
+    return whole.hexdigest()
+
+
+def _places(source: Source) -> Iterator[tuple[str, Path]]:
+    if source.database is not None:
+        yield "", source.database
+    for table in sorted(source.tables):
+        for path in source.tables[table]:
+            yield table, path
+
+
+# ---- how the engine opens them -------------------------------------------------------------------------------------------------------
+
+
+def opening(schema: Schema, source: Source) -> list[str]:
+    """The statements after which catalogue `data` holds the schema's tables under their physical names."""
+    if source.database is not None:
+        return [f"ATTACH {names.text(str(source.database))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)", f"USE {names.SOURCE}"]
+    made = [f"ATTACH ':memory:' AS {names.SOURCE}", f"USE {names.SOURCE}"]
+    for table in schema.tables.values():
+        if table.files is not None:
+            types = {c.name: c.type for c in table.columns.values()}
+            made.append(f"CREATE VIEW {names.table(table.physical)} AS {reading(table.files, source.tables[table.name], types)}")
+    return made
+
+
+def kind(files: Files) -> PhysicalKind:
+    """What stands behind a table's name."""
+    return PhysicalKind.PARQUET if files.kind is FileKind.PARQUET else PhysicalKind.CSV
+
+
+def reading(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) -> str:
+    """SELECT over the files. CSV columns come out in their declared types; undeclared ones stay text."""
+    if files.kind is FileKind.PARQUET:
+        return f"SELECT * FROM read_parquet({_list(paths)}, hive_partitioning = false, union_by_name = false)"
+    header = _header(files.csv, paths, tuple(types))
+    declared = {name.casefold(): kind for name, kind in types.items()}
+    items = [f"{_typed(c, declared[c.casefold()], files.csv)} AS {names.quoted(c)}" if c.casefold() in declared else names.quoted(c) for c in header]
+    return f"SELECT {', '.join(items)} FROM {_read_csv(files.csv, paths, header)}"
+
+
+def _list(paths: tuple[Path, ...]) -> str:
+    """The files as a list of names that hold no patterns any more."""
+    return "[" + ", ".join(names.text(glob.escape(str(p))) for p in paths) + "]"
+
+
+def _read_csv(how: CsvFormat, paths: tuple[Path, ...], header: tuple[str, ...]) -> str:
+    columns = ", ".join(f"{names.text(c)}: 'VARCHAR'" for c in header)
+    options = {
+        "auto_detect": "false",
+        "columns": f"{{{columns}}}",
+        "delim": names.text(how.delimiter),
+        "quote": names.text(how.quote),
+        "escape": names.text(how.escape),
+        "header": str(how.header).lower(),
+        "nullstr": names.text(how.null),
+        "strict_mode": "true",
+        "ignore_errors": "false",
+        "null_padding": "false",
+        "union_by_name": "false",
+        "hive_partitioning": "false",
+    }
+    return f"read_csv({_list(paths)}, {', '.join(f'{k} = {v}' for k, v in options.items())})"
+
+
+def _header(how: CsvFormat, paths: tuple[Path, ...], declared: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns' names: the first line of every file, the same in all; without a header the declared ones in their order."""
+    if not how.header:
+        return declared
+    found = {_first_line(how, path) for path in paths}
+    if len(found) != 1:
+        raise fault("DATA_UNREADABLE")
+    return found.pop()
+
+
+def _first_line(how: CsvFormat, path: Path) -> tuple[str, ...]:
+    doubled = how.escape in ("", how.quote)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(
+                file,
+                delimiter=how.delimiter,
+                quotechar=how.quote or None,
+                doublequote=doubled,
+                escapechar=None if doubled else how.escape,
+                quoting=csv.QUOTE_MINIMAL if how.quote else csv.QUOTE_NONE,
+            )
+            return tuple(next(rows))
+    except (OSError, UnicodeDecodeError, csv.Error, StopIteration):
+        raise fault("DATA_UNREADABLE") from None
+
+
+def _typed(column: str, type_: Type, how: CsvFormat) -> str:
+    """The text of a CSV column in its declared type, NULL where it does not fit."""
+    name = names.quoted(column)
+    match type_.kind:
+        case Kind.DATE:
+            return f"CAST(try_strptime({name}, {names.text(how.date)}) AS DATE)"
+        case Kind.TIMESTAMP:
+            return f"try_strptime({name}, {names.text(how.timestamp)})"
+        case _:
+            return scan(name, type_)

@@ -1,0 +1,186 @@
+"""The process that holds the data: `python -m dpquery.backends.worker`, fed through standard input, answering on standard output.
+
+A query that runs away ends here, under a limit of the operating system, and takes nothing else with it. Only codes and results leave: never
+an engine's message, which may hold a private value.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import sys
+import threading
+import time
+import warnings
+from typing import Any, BinaryIO
+
+import duckdb
+
+from dpquery.backends import wire
+from dpquery.backends.seal import Allowance, connect, seal
+
+PR_SET_DUMPABLE = 4
+MARGIN = 512 * 2**20  # address space that a query needs beyond the engine's own limit: code, stacks, results on their way out
+
+
+class Broken(Exception):
+    """A failure that has a code of its own."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def main() -> None:
+    """Serves requests until standard input ends or the parent is gone."""
+    requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever prints, prints nowhere
+    warnings.simplefilter("ignore")
+    first, _ = wire.unpacked(lambda n: _exactly(requests, n))
+    _alone(int(first["parent"]), str(first["folder"]))
+    con = None
+    try:
+        con = _opened(first)
+        _reply(replies, {"ok": True})
+        import pyarrow  # noqa: F401  (loaded while the parent is busy elsewhere)
+    except Exception as error:
+        _reply(replies, {"error": _code(error, opening=True)})
+        return
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            request, _ = wire.unpacked(lambda n: _exactly(requests, n))
+            _reply(replies, *_served(con, request))
+
+
+def _exactly(stream: BinaryIO, count: int) -> bytes:
+    data = stream.read(count)
+    if len(data) != count:
+        raise EOFError
+    return data
+
+
+def _reply(stream: BinaryIO, header: dict[str, Any], body: bytes = b"") -> None:
+    stream.write(wire.packed(header, body))
+    stream.flush()
+
+
+def _alone(parent: int, folder: str) -> None:
+    """No core dumps, and no life without the parent.
+
+    The kernel's own signal at a parent's death (PR_SET_PDEATHSIG) is one at the death of the parent's thread that started this process: too early.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # a core file's limit does not hold where cores are piped to a collector
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        shutil.rmtree(folder, ignore_errors=True)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _opened(first: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """The source, open read-only as catalogue `data`, and everything else shut."""
+    con = connect(Allowance(int(first["memory"]), int(first["threads"]), str(first["folder"])))
+    con.execute("SET preserve_insertion_order = false")
+    con.execute("SET allowed_paths = " + str(first["allowed"]))
+    for statement in first["statements"]:
+        con.execute(statement)
+    seal(con)
+    _limited(int(first["memory"]))
+    return con
+
+
+def _limited(memory: int) -> None:
+    """Address space is bounded to what the open engine has, what it may use, and a margin: the engine's own limit does not count every string."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            base = int(statm.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        return
+    limit = base + memory + memory // 4 + MARGIN
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _served(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """The reply to one request, whatever happens."""
+    late = threading.Event()
+
+    def stop() -> None:
+        late.set()
+        con.interrupt()
+
+    timer = None if request["timeout"] is None else threading.Timer(float(request["timeout"]), stop)
+    try:
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        return {"ok": True}, _done(con, request)
+    except Exception as error:
+        return {"error": "ENGINE_TIMEOUT" if late.is_set() else _code(error)}, b""
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def _done(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> bytes:
+    match request["do"]:
+        case "execute":
+            for statement in request["statements"]:
+                con.execute(_single(con, statement))
+            return b""
+        case "bind":
+            con.execute("EXPLAIN " + _select(con, request["sql"]))
+            return b""
+        case "rows":
+            return _rows(con, request["sql"])
+        case _:
+            raise Broken("ENGINE_FAILED")
+
+
+def _single(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    if len(con.extract_statements(sql)) != 1:
+        raise Broken("ENGINE_FAILED")
+    return sql
+
+
+def _select(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    found = con.extract_statements(sql)
+    if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+        raise Broken("ENGINE_FAILED")
+    return sql
+
+
+def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> bytes:
+    """The result as an Arrow stream."""
+    import pyarrow as pa
+
+    table = con.sql(_select(con, sql)).to_arrow_table()
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _code(error: BaseException, *, opening: bool = False) -> str:
+    match error:
+        case Broken(code=code):
+            return code
+        case MemoryError() | duckdb.OutOfMemoryException():
+            return "ENGINE_MEMORY"
+        case duckdb.IOException() if opening:
+            return "DATA_LOCKED" if "lock" in str(error).lower() else "DATA_UNREADABLE"
+        case duckdb.Error() if opening:
+            return "DATA_UNREADABLE"
+        case _:
+            return "ENGINE_FAILED"
+
+
+if __name__ == "__main__":
+    main()
