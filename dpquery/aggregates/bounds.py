@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk, Contributions
+from dpquery.plan.intervals import interval
 from dpquery.plan.scalar import Interval, Scalar
 
 
@@ -14,8 +15,6 @@ def rows_per_cell(contributions: Contributions, rows_per_unit: int | None) -> in
 
 def row_bounds(ask: AggregateAsk, argument: Scalar) -> Interval | None:
     """The bounds of one row: as written, else by interval arithmetic from the schema; None where there are none."""
-    from dpquery.plan.intervals import interval
-
     return ask.per_row or interval(argument)
 
 

@@ -9,7 +9,6 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from math import floor, isnan
 from typing import Any, assert_never
@@ -255,9 +254,9 @@ def _call(function: str, args: list[Any]) -> Any:
 
 STRICT: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "modulo": lambda a, b: None if b == 0 else a - b * int(Decimal(a) / Decimal(b)),
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "mod": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,

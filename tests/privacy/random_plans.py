@@ -1,0 +1,230 @@
+"""Random drafts and data over a small world: enough of every node, card, key rule and bounding to meet each lemma."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count, product
+from random import Random
+from typing import Any
+
+from interpreter import Data
+
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.functions import call
+from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, UnitPath, output, walk
+from dpquery.plan.release import Key, KeySource
+from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
+from dpquery.privacy import Facts
+from dpquery.values.types import INTEGER, STRING, Type, Value
+
+COUNTRIES = ("A", "B", "C")
+ITEMS = ("x", "y")
+Bag = dict[str, list[dict[str, Any]]]
+
+
+def interval(low: int, high: int) -> Interval:
+    return Interval(Fraction(low), Fraction(high))
+
+
+# ---- the tables ----------------------------------------------------------------------------------------------------------------------
+
+PHYSICAL: Mapping[str, tuple[tuple[str, Type, Interval | None], ...]] = {
+    "users": (("uid", INTEGER, None), ("country", STRING, None), ("age", INTEGER, interval(0, 9))),
+    "orders": (("oid", INTEGER, None), ("uid", INTEGER, None), ("item", STRING, None), ("amount", INTEGER, interval(-5, 20))),
+    "items": (("oid", INTEGER, None), ("price", INTEGER, interval(2, 7))),
+}
+PATHS = {
+    "users": UnitPath("uid", INTEGER),
+    "orders": UnitPath("uid", INTEGER),
+    "items": UnitPath("uid", INTEGER, (Hop("oid", "orders", "oid"),)),
+}
+PUBLICS: Mapping[str, tuple[tuple[str, Type], ...]] = {"regions": (("country", STRING), ("region", STRING)), "marks": (("item", STRING), ("mark", INTEGER))}
+
+
+@dataclass
+class World:
+    """Fresh column ids and names for one statement."""
+
+    random: Random
+    ids: Iterable[int] = field(default_factory=lambda: count(1))
+    names: Iterable[int] = field(default_factory=count)
+
+    def column(self, name: str, type: Type, declared: Interval | None = None, public: str | None = None) -> Column:
+        return Column(next(iter(self.ids)), name, type, declared, public=public)
+
+    def scan(self, table: str) -> Scan:
+        held = tuple(ScanColumn(self.column(name, type, declared), name) for name, type, declared in PHYSICAL[table])
+        own = frozenset(c.column.id for c in held if c.physical == "uid")
+        unique = frozenset(c.column.id for c in held if c.physical == "oid" and table == "orders")
+        return Scan(table, table, held, PATHS[table], 1 if table == "users" else None, unique, own)
+
+    def public(self, table: str) -> Public:
+        return Public(f"p{next(iter(self.names))}_{table}", f"SELECT * FROM {table}", tuple(self.column(n, t, public=table) for n, t in PUBLICS[table]))
+
+
+# ---- random expressions and relations ------------------------------------------------------------------------------------------------
+
+
+def integers(known: Sequence[Column]) -> list[Column]:
+    return [c for c in known if c.type == INTEGER]
+
+
+def literal(v: Value, type: Type) -> Literal:
+    return Literal(v, type)
+
+
+def number(random: Random, known: Sequence[Column]) -> Scalar:
+    found = integers(known)
+    if not found:
+        return literal(random.randint(-3, 5), INTEGER)
+    one = random.choice(found)
+    match random.randrange(4):
+        case 0:
+            return call("add", one, literal(random.randint(-3, 3), INTEGER))
+        case 1:
+            return Case(((condition(random, known), one),), literal(random.choice([None, 0, 4]), INTEGER), INTEGER)
+        case _:
+            return one
+
+
+def condition(random: Random, known: Sequence[Column]) -> Scalar:
+    one = random.choice(known)
+    if one.type == STRING:
+        if random.random() < 0.3:
+            return call("is_null", one)
+        return call("in", one, *(literal(s, STRING) for s in random.sample(COUNTRIES + ITEMS, 2)))
+    return call(random.choice(["eq", "ne", "lt", "ge"]), one, literal(random.randint(0, 6), INTEGER))
+
+
+def relation(world: World, depth: int) -> Private:
+    random = world.random
+    if depth == 0:
+        return world.scan(random.choice(["users", "orders", "orders", "items"]))
+    match random.randrange(6):
+        case 0 | 1:
+            below = relation(world, depth - 1)
+            return Keep(below, condition(random, output(below)))
+        case 2:
+            below = relation(world, depth - 1)
+            return Compute(below, ((world.column("n", INTEGER), number(random, output(below))),))
+        case 3:
+            return _lookup(world, relation(world, depth - 1))
+        case _:
+            left, right = relation(world, depth - 1), relation(world, random.randrange(depth))
+            on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
+            return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _lookup(world: World, below: Private) -> Private:
+    random = world.random
+    strings = [c for c in output(below) if c.type == STRING]
+    public = world.public(random.choice(list(PUBLICS)))
+    on = call("eq", random.choice(strings), public.columns[0]) if strings else call("eq", public.columns[1], public.columns[1])
+    if random.random() < 0.3:
+        on = call("and", on, condition(random, output(below)))
+    return Lookup(below, public, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+# ---- random drafts -------------------------------------------------------------------------------------------------------------------
+
+
+def draft(random: Random) -> Draft:
+    """A draft that may be refused only for the combinations that are refused by name."""
+    world = World(random)
+    rel = relation(world, random.randrange(4))
+    held = output(rel)
+    weights = random.randint(1, 3) if random.random() < 0.2 else None
+    keys = tuple(_key(random, held, i) for i in range(random.choice([0, 1, 1, 1, 2])))
+    asks = tuple(_ask(random, held, i, weights) for i in range(random.randint(1, 3)))
+    given = Contributions(random.randint(1, 3), random.randint(1, 3), random.randint(1, 3), weights)
+    public = bool(keys) and (weights is not None or random.random() < 0.4)
+    source = (KeySource(tuple(range(len(keys))), "a list", literals=((),)),) if public else ()
+    return Draft(rel, keys, source, asks, given)
+
+
+def _key(random: Random, known: Sequence[Column], i: int) -> Key:
+    one = random.choice(known)
+    scalar: Scalar = one
+    if random.random() < 0.2:
+        scalar = Case(((condition(random, known), one),), literal(None, one.type), one.type)
+    elif one.type == INTEGER:
+        scalar = call("mod", one, literal(3, INTEGER))
+    return Key(f"k{i}", scalar, one.type)
+
+
+def _ask(random: Random, known: Sequence[Column], i: int, weights: int | None) -> AggregateAsk:
+    card = random.choice(["count", "total", "mean"] if weights else ["count", "units", "total", "mean"])
+    argument = None if card in ("count", "units") and random.random() < 0.5 else number(random, known)
+    where = condition(random, known) if random.random() < 0.3 else None
+    low = random.randint(-6, 6)
+    bounds = interval(low, low + random.randint(1, 9))
+    per_group = bounds if card == "total" and not weights and random.random() < 0.4 else None
+    if card == "count" and not weights and random.random() < 0.3:
+        per_group = interval(random.randint(0, 2), random.randint(2, 4))
+    per_row = bounds if card in ("total", "mean") and per_group is None else None
+    return AggregateAsk(f"a{i}", f"{card}(..)", card, argument, where, per_group, per_row)
+
+
+def facts(plan: Draft, data: Data) -> Facts:
+    """The facts of the public tables: true fan-outs, and a key list where the draft has sources."""
+    fanouts = {rel.public.name: _fanout(rel, data) for rel in walk(plan.input) if isinstance(rel, Lookup)}
+    keys = tuple(product(*(_values(key) for key in plan.keys))) if plan.sources else None
+    return Facts(fanouts, keys, "a list")
+
+
+def _values(key: Key) -> tuple[Value, ...]:
+    return (*COUNTRIES[:2], "x", None) if key.type == STRING else (0, 1, None)
+
+
+def _fanout(rel: Lookup, data: Data) -> int:
+    """The most public rows that one private row can meet: the largest multiplicity of the first column, or the table's size."""
+    rows = data.publics[rel.public.name]
+    keyed = rel.on is not None and rel.public.columns[0] in columns(rel.on)
+    return max(Counter(row[0] for row in rows if row[0] is not None).values(), default=0) if keyed else len(rows)
+
+
+# ---- random data ---------------------------------------------------------------------------------------------------------------------
+
+
+def unit_rows(random: Random, unit: int, most: int = 5) -> Bag:
+    """One unit's rows: at most one user, some orders with ids of its own, items of these orders."""
+    oids = [100 * unit + i for i in range(random.randrange(most + 1))]
+    users = [{"uid": unit, "country": random.choice([*COUNTRIES, None]), "age": random.choice([None, 0, 3, 9])}] if random.random() < 0.8 else []
+    orders = [{"oid": o, "uid": unit, "item": random.choice([*ITEMS, None]), "amount": random.choice([None, -5, 0, 3, 20])} for o in oids]
+    items = [{"oid": random.choice(oids), "price": random.choice([None, 2, 7])} for _ in range(random.randrange(most)) if oids]
+    return {"users": users, "orders": orders, "items": items}
+
+
+def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
+    """The public tables of a draft, unique or not."""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for rel in walk(plan.input):
+        if isinstance(rel, Lookup):
+            keys = [*COUNTRIES, *ITEMS]
+            many = random.choice([1, 1, 2])
+            found[rel.public.name] = [(k, f"{k}{i}" if rel.public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9]
+    return found
+
+
+def together(units: Mapping[int, Bag], public: Mapping[str, Sequence[tuple[Any, ...]]], salt: str = "salt") -> Data:
+    """The data of all units, in one bag of tables."""
+    tables = {name: [row for unit in units.values() for row in unit[name]] for name in PHYSICAL}
+    return Data(tables, public, salt)
+
+
+def without(units: Mapping[int, Bag], unit: int) -> dict[int, Bag]:
+    return {u: bag for u, bag in units.items() if u != unit}
+
+
+Neighbours = Callable[[Mapping[int, Bag], int, Random], dict[int, Bag]]
+
+
+def removed(units: Mapping[int, Bag], unit: int, random: Random) -> dict[int, Bag]:
+    return without(units, unit)
+
+
+def replaced(units: Mapping[int, Bag], unit: int, random: Random) -> dict[int, Bag]:
+    return {**units, unit: unit_rows(random, unit)}

@@ -1,0 +1,248 @@
+"""C-lemmas: neighbours stay within the claim, and an adversarial unit reaches it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from random import Random
+
+import pytest
+import random_plans as rp
+from interpreter import Data, listed, run, unit_cells
+from neighbours import moved, sample, sums
+
+from dpquery.errors import Position
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.release import CellBound, Enforced, GroupCap, Idle, Key, Release, RowWeights
+from dpquery.plan.scalar import Interval
+from dpquery.privacy import Facts, bound, enforced, sensitivities
+from dpquery.privacy.contribution import cell_bound, groups_of_a_unit
+from dpquery.values.types import STRING, Adjacency
+
+ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+HERE = Position(1, 1)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("block", range(30))
+def test_c3_random_releases_stay_within_their_claims(block: int, adjacency: Adjacency) -> None:
+    """Random statements and data: one unit removed (or replaced) moves the pre-noise vector by at most the claimed L0, Linf, L1, L2^2 and rho."""
+    for seed in range(20 * block, 20 * block + 20):
+        s = sample(seed, adjacency)
+        claims = sensitivities(enforced(s.release), adjacency)
+        before = sums(s.release, s.units, s.public)
+        for unit in s.units:
+            for neighbour in [rp.removed] if adjacency is ADD else [rp.replaced, rp.replaced]:
+                after = sums(s.release, neighbour(s.units, unit, s.random), s.public)
+                for part, claim in enumerate(claims):
+                    assert moved(before, after, part).within(claim), (seed, unit, part, claim)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
+    s = sample(seed)
+    limits = enforced(s.release)
+    cells = unit_cells(s.release.table, s.data, listed(s.release))
+    match limits.bounding:
+        case GroupCap(groups=groups):
+            assert all(value == 0 or cell.low <= value <= cell.high for values in cells.values() for value, cell in zip(values, limits.cells, strict=True))
+            assert all(sum(1 for owner, _ in cells if owner == unit) <= groups for unit in s.units)
+        case RowWeights(rows=most):
+            for unit, (part, cell) in product(s.units, enumerate(limits.cells)):
+                total = sum(abs(values[part]) for (owner, _), values in cells.items() if owner == unit)
+                assert total <= (most << 20) * max(abs(cell.low), abs(cell.high))
+
+
+# ---- tightness: adversarial units ----------------------------------------------------------------------------------------------------
+
+WORLD = rp.World(Random(0))
+ORDERS = WORLD.scan("orders")
+_, _, ITEM, AMOUNT = (c.column for c in ORDERS.columns)
+KEY = Key("item", ITEM, STRING)
+
+
+def ask(card: str, **more: object) -> AggregateAsk:
+    argument = AMOUNT if card in ("total", "mean") else None
+    return AggregateAsk("a0", f"{card}(amount)", card, argument, None, **{"position": HERE, **more})  # type: ignore[arg-type]
+
+
+def bounds(low: int, high: int) -> Interval:
+    return Interval(Fraction(low), Fraction(high))
+
+
+def release(one: AggregateAsk, groups: int = 2, rows: int = 3, keys: int | None = None, *, keyed: bool = True, weights: int | None = None) -> Release:
+    """orders GROUP BY item under the given limits; `keys`: that many listed keys."""
+    given = Contributions(groups, rows, 1000, weights)
+    found = None if keys is None else tuple((f"i{i}",) for i in range(keys))
+    plan = Draft(ORDERS, (KEY,) if keyed else (), (), (one,), given)
+    return bound(plan, Facts({}, found, "a list"), ADD)
+
+
+def orders(unit: int, *rows: tuple[str, int | None]) -> list[dict[str, object]]:
+    return [{"oid": 100 * unit + i, "uid": unit, "item": item, "amount": amount} for i, (item, amount) in enumerate(rows)]
+
+
+def data(*bags: list[dict[str, object]]) -> Data:
+    return Data({"orders": [row for bag in bags for row in bag]})
+
+
+def reached(made: Release, one: Data, other: Data, adjacency: Adjacency, part: int = 0) -> set[str]:
+    """Which norms of the claim the pair reaches; more is a failure."""
+    claim = sensitivities(enforced(made), adjacency)[part]
+    found = moved(run(made, one), run(made, other), part)
+    assert found.within(claim)
+    return {name for name in ("l0", "linf", "l1", "l2_squared") if getattr(found, name) == getattr(claim, name)}
+
+
+ALL = {"l0", "linf", "l1", "l2_squared"}
+MANY = [(f"i{i}", a) for i in range(5) for a in [20] * 9]  # nine rows in each of five groups
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        ask("count"),
+        ask("count", per_group=bounds(1, 5)),
+        ask("units"),
+        ask("total"),
+        ask("total", per_group=bounds(5, 40)),
+        ask("total", per_row=bounds(3, 10)),
+        ask("mean"),
+    ],
+    ids=lambda a: f"{a.card} {a.per_group or a.per_row or ''}",
+)
+@pytest.mark.parametrize("keys", [None, 9])
+def test_c6_add_remove_is_reached(one: AggregateAsk, keys: int | None) -> None:
+    """A unit with many large rows in many groups moves the full claim; so it does in AVG's count."""
+    made = release(one, keys=keys)
+    for part in made.aggregates[0].parts:
+        assert reached(made, data(orders(1, *MANY)), data(), ADD, part) == ALL
+
+
+def test_c1_group_cap_is_reached() -> None:
+    made = release(ask("units"), groups=3)
+    assert len(run(made, data(orders(1, *MANY)))) == 3 == groups_of_a_unit(enforced(made))
+
+
+def test_c2_cells_reach_their_bounds() -> None:
+    for one in (ask("count"), ask("total"), ask("mean"), ask("units"), ask("total", per_group=bounds(-3, 8))):
+        made = release(one, keyed=False)
+        cell = cell_bound(made.table.parts[made.aggregates[0].parts[0]])
+        high = run(made, data(orders(1, *[("i", 20)] * 9)))[()][0]
+        low = run(made, data(orders(1, *[("i", -5)] * 9)))[()][0]
+        assert high == cell.high
+        assert low == (cell.low if one.card in ("total", "mean") else cell.high)
+
+
+def test_c2_a_heavy_unit_keeps_its_mean() -> None:
+    """Nine rows of mean 5 count as three rows of mean 5: the half units sum to 3 * (2 * 5 - 15) = -15."""
+    made = release(ask("mean"), keyed=False)
+    assert run(made, data(orders(1, *[("i", 0), ("i", 5), ("i", 10)] * 3)))[()] == (-15, 3)
+    assert run(made, data(orders(1, ("i", 0), ("i", 5), ("i", 10), ("i", 6))))[()] == (-13, 3)  # -18 * 3 / 4, towards zero
+
+
+@pytest.mark.parametrize("one", [ask("count"), ask("total"), ask("mean"), ask("total", per_group=bounds(-7, -2))], ids=lambda a: a.card)
+def test_c4_one_group_is_reached(one: AggregateAsk) -> None:
+    """Add/remove: the largest cell. Replace-one: from the lowest cell to the highest, or from no counted row where 0 lies outside the bounds."""
+    made = release(one, keyed=False)
+    high, low = orders(1, *[("i", 20)] * 9), orders(1, *[("i", -5)] * 9)
+    empty = orders(1, ("i", None)) if one.card != "count" else []
+    far = low if one.per_group else high
+    assert "l1" in reached(made, data(far), data(), ADD)
+    assert "l1" in reached(made, data(far), data(empty if one.card == "count" or one.per_group else low), REPLACE)
+
+
+def test_c5_all_listed_groups_are_reached() -> None:
+    """Two listed keys under a cap of 2: at most two coordinates move, for replace-one too."""
+    made = release(ask("total"), groups=2, keys=2)
+    assert made.table.bounding == GroupCap(2, Idle.ALL_KEYS)
+    high, low = orders(1, *MANY), orders(1, *[(item, -5) for item, _ in MANY])
+    assert reached(made, data(high), data(), ADD) == ALL
+    assert reached(made, data(high), data(low), REPLACE) == ALL
+
+
+def test_c6_replace_one_is_reached() -> None:
+    """Signed sums reach Linf and L2 in the same groups, L0 and L1 in other groups; counts reach all but Linf's square there."""
+    signed = release(ask("total", per_row=bounds(-20, 20)), keys=9)
+    high, low = orders(1, *MANY[:18]), orders(1, *[(item, -20) for item, _ in MANY[:18]])
+    elsewhere = orders(1, *[(f"i{i}", 20) for i in (5, 6) for _ in range(9)])
+    assert reached(signed, data(high), data(low), REPLACE) == {"linf", "l1", "l2_squared"}
+    assert reached(signed, data(high), data(elsewhere), REPLACE) == {"l0", "l1"}
+    count = release(ask("count"), keys=9)
+    assert reached(count, data(high), data(elsewhere), REPLACE) == ALL
+
+
+def test_c6_a_cell_appears_within_a_group() -> None:
+    """SUM in [5, 40]: the unit stays in its group and its cell goes from absent (NULL) to 40, further than 40 - 5 (A18, [a] of house style)."""
+    made = release(ask("total", per_group=bounds(5, 40)), groups=1, keys=9)
+    one, other = orders(1, *[("i1", 20)] * 9), orders(1, ("i1", None))
+    assert "linf" in reached(made, data(one), data(other), REPLACE)
+
+
+def test_c7_row_weights_are_reached() -> None:
+    """All weight in one group, or spread; W1: a unit with one row counts once; A2: 1,000 groups under R = 10 add up to 10 at most."""
+    made = release(ask("total"), keys=9, weights=4)
+    heavy, mirrored = orders(1, *[("i1", 20)] * 8), orders(1, *[("i2", -5)] * 8)
+    assert reached(made, data(heavy), data(), ADD) == {"linf", "l1", "l2_squared"}
+    spread = orders(1, *[(f"i{i}", 20) for i in range(8)])
+    assert reached(made, data(spread), data(), ADD) == {"l1"}
+    assert moved(run(made, data(heavy)), run(made, data(mirrored)), 0).within(sensitivities(enforced(made), REPLACE)[0])
+    signed = release(ask("total", per_row=bounds(-20, 20)), keys=9, weights=4)
+    assert reached(signed, data(heavy), data(orders(1, *[("i1", -20)] * 8)), REPLACE) == {"linf", "l1", "l2_squared"}
+
+
+def test_w1_one_row_counts_once_under_row_weights() -> None:
+    made = release(ask("count"), keys=2, weights=10)
+    assert run(made, data(orders(1, ("i0", 1)), orders(2, ("i0", 1))))[("i0",)] == (2 << 20,)
+
+
+def test_a2_row_weights_over_a_thousand_groups() -> None:
+    made = release(ask("count"), keys=1000, weights=10)
+    total = sum(values[0] for values in run(made, data(orders(1, *[(f"i{i}", 1) for i in range(1000)]))).values())
+    assert total <= 10 << 20
+    assert total >= (10 << 20) - 1000
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16, 20])
+@pytest.mark.parametrize("n", [1, 2, 7, 37, 1000, 2**21, 2**30])
+def test_c2_integer_weights_never_exceed_the_rows(rows: int, n: int) -> None:
+    assert n * ((min(rows, n) << 20) // n) <= rows << 20
+
+
+def test_c8_singleton_groups_are_reached() -> None:
+    """Two groups exist for one unit alone; replaced, two others do."""
+    made = release(ask("units"), groups=2)
+    other = orders(2, ("shared", 1))
+    one = run(made, data(orders(1, *MANY), other))
+    two = run(made, data(orders(1, *[(f"j{i}", 1) for i in range(5)]), other))
+    assert len(one.keys() - two.keys()) == 2 == len(two.keys() - one.keys()) == groups_of_a_unit(enforced(made))
+
+
+def test_a18_no_part_is_ever_free() -> None:
+    for low, high, keyed, adjacency in product([0, 1], [0, 1], [False, True], Adjacency):
+        if low <= high:
+            for s in sensitivities(Enforced(GroupCap(1), (CellBound(low, high),), None, keyed), adjacency):
+                assert min(s.l0, s.linf, s.l1, s.l2_squared) >= 1
+
+
+def test_n1_odd_widths_move_by_the_full_width() -> None:
+    """AVG of a 0/1 flag: half units -1 and 1, so that a unit of C rows moves the sum by C half units, as claimed."""
+    made = release(ask("mean", per_row=bounds(0, 1)), keyed=False)
+    assert sensitivities(enforced(made), ADD)[0].linf == 3
+    assert reached(made, data(orders(1, *[("i", 1)] * 3)), data(), ADD) == ALL
+    assert run(made, data(orders(1, *[("i", 0)] * 3)))[()] == (-3, 3)
+
+
+@pytest.mark.parametrize(("low", "high"), list(product(range(-4, 5), repeat=2)))
+def test_d_replace_one_by_brute_force(low: int, high: int) -> None:
+    """All cell vectors of a unit in at most l0 of 2 l0 groups, cells in [low, high] or absent: no pair moves further, and some pair reaches it."""
+    if low > high or (low, high) == (0, 0):
+        return
+    for l0 in (1, 2):
+        claim = sensitivities(Enforced(GroupCap(l0), (CellBound(low, high),), None, keyed=True), REPLACE)[0]
+        values = sorted({0, low, high})
+        vectors = [v for v in product(values, repeat=2 * l0) if sum(1 for x in v if x) <= l0]
+        pairs = [[abs(a - b) for a, b in zip(one, two, strict=True)] for one, two in product(vectors, repeat=2)]
+        assert max(sum(p) for p in pairs) == claim.l1
+        assert max(sum(x * x for x in p) for p in pairs) == claim.l2_squared
+        assert max(max(p) for p in pairs) == claim.linf

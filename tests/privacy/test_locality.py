@@ -1,0 +1,181 @@
+"""L-lemmas: each relation is a function of its unit's rows, and empty without them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+import random_plans as rp
+from interpreter import Data, Row, listed, rows, unit_cells
+from neighbours import sample
+
+from dpquery.errors import Fault
+from dpquery.plan.functions import call
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, output, walk
+from dpquery.plan.scalar import Case, Column, Literal
+from dpquery.privacy import Facts
+from dpquery.privacy.locality import depends_on, fixed, local, owning, rows_per_unit
+from dpquery.privacy.resolve import filled
+from dpquery.values.types import INTEGER, STRING, Value
+
+
+def of_unit(rel: Private, data: Data, unit: int) -> list[str]:
+    return sorted(repr(sorted(row.items())) for owner, row in rows(rel, data) if owner == unit)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_l1_random_relations_are_local(seed: int) -> None:
+    """In every node of a random plan the rows of v stay as they are when u is removed or replaced; u's own are gone when it is."""
+    s = sample(seed)
+    gone = s.random.choice(list(s.units))
+    others = [v for v in s.units if v != gone]
+    for neighbour in (rp.removed, rp.replaced):
+        data = rp.together(neighbour(s.units, gone, s.random), s.public)
+        for rel in walk(s.release.table.input):
+            assert all(of_unit(rel, s.data, v) == of_unit(rel, data, v) for v in others)
+        before, after = (unit_cells(s.release.table, d, listed(s.release)) for d in (s.data, data))
+        assert {at: c for at, c in before.items() if at[0] != gone} == {at: c for at, c in after.items() if at[0] != gone}
+    data = rp.together(rp.without(s.units, gone), s.public)
+    assert all(of_unit(rel, data, gone) == [] for rel in walk(s.release.table.input))
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_l9_l10_l12_hold_on_random_relations(seed: int) -> None:
+    """No unit has more rows than rows_per_unit says; fixed columns have one value per unit; owning columns hold the unit."""
+    s = sample(seed)
+    for rel in walk(s.release.table.input):
+        by_unit: dict[int, list[Row]] = {}
+        for unit, row in rows(rel, s.data):
+            by_unit.setdefault(unit, []).append(row)
+        most = rows_per_unit(rel)
+        assert most is None or all(len(own) <= most for own in by_unit.values())
+        assert all(len({own[c] for own in rows_of}) == 1 for rows_of in by_unit.values() for c in fixed(rel))
+        assert all(own[c] == unit for unit, rows_of in by_unit.items() for own in rows_of for c in owning(rel))
+
+
+# ---- a small world by hand -----------------------------------------------------------------------------------------------------------
+
+WORLD = rp.World(Random(0))
+USERS, ORDERS, ITEMS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.scan("items")
+REGIONS = WORLD.public("regions")
+
+
+def column(rel: Private, name: str) -> Column:
+    return next(c for c in output(rel) if c.name == name)
+
+
+def text(value: Value) -> Literal:
+    return Literal(value, STRING)
+
+
+def names(rel: Private) -> set[str]:
+    return {c.name for c in output(rel) if c.id in fixed(rel)}
+
+
+def lookup(below: Private, fanout: int | None, join: Join = Join.INNER, public: Public = REGIONS) -> Lookup:
+    return Lookup(below, public, join, call("eq", column(below, "country"), public.columns[0]), fanout)
+
+
+def test_fixed_starts_at_registered_tables_and_at_the_unit_itself() -> None:
+    assert names(USERS) == {"uid", "country", "age"}
+    assert names(ORDERS) == {"uid"}
+    assert names(ITEMS) == set()
+    assert names(replace(USERS, max_rows_per_unit=2)) == {"uid"}
+
+
+def test_fixed_survives_filters_caps_computed_columns_and_inner_matches() -> None:
+    kept = CapRows(Keep(USERS, call("is_null", column(USERS, "age"))), 3)
+    upper = Column(900, "upper", STRING)
+    assert names(Compute(kept, ((upper, call("upper", column(USERS, "country"))),))) == {"uid", "country", "age", "upper"}
+    assert names(Match(ORDERS, USERS, Join.INNER, None)) == {"uid", "country", "age"}
+    assert names(Match(USERS, ORDERS, Join.LEFT, None)) == {"uid", "country", "age"}
+    mixed = Compute(ORDERS, ((upper, column(ORDERS, "item")),))
+    assert names(mixed) == {"uid"}
+
+
+def test_a3_outer_join_is_not_fixed() -> None:
+    """orders LEFT JOIN users ON .. AND amount > 10 GROUP BY country: one unit in US and in NULL."""
+    on = call("gt", column(ORDERS, "amount"), Literal(10, INTEGER))
+    joined = Match(ORDERS, USERS, Join.LEFT, on)
+    assert names(joined) == {"uid"}
+    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 20 * i} for i in range(2)]
+    data = Data({"users": [{"uid": 1, "country": "A", "age": 1}], "orders": orders})
+    country = column(USERS, "country").id
+    assert {row[country] for _, row in rows(joined, data)} == {"A", None}
+
+
+def test_a3_lookup_with_fan_out_is_not_fixed() -> None:
+    assert names(lookup(USERS, 1)) == {"uid", "country", "age", "region"}
+    assert names(lookup(USERS, 1, Join.LEFT)) == {"uid", "country", "age", "region"}
+    assert names(lookup(USERS, 2)) == {"uid", "country", "age"}
+    assert names(lookup(USERS, None)) == {"uid", "country", "age"}
+
+
+def test_a3_lookup_by_a_row_column_is_not_fixed() -> None:
+    by_item = Lookup(ORDERS, REGIONS, Join.INNER, call("eq", column(ORDERS, "item"), REGIONS.columns[0]), 1)
+    assert names(by_item) == {"uid"}
+    both = call("and", call("eq", column(USERS, "country"), REGIONS.columns[0]), call("eq", column(ORDERS, "amount"), Literal(1, INTEGER)))
+    assert names(Lookup(Match(ORDERS, USERS, Join.INNER, None), REGIONS, Join.LEFT, both, 1)) == {"uid", "country", "age"}
+
+
+def test_h_case_over_a_row_column_is_not_a_unit_key() -> None:
+    joined = Match(ORDERS, USERS, Join.INNER, None)
+    country, amount = column(USERS, "country"), column(ORDERS, "amount")
+    mixed = Case(((call("gt", amount, Literal(10, INTEGER)), country),), text("x"), STRING)
+    assert not depends_on(mixed, fixed(joined))
+    assert depends_on(call("upper", country), fixed(joined))
+    assert depends_on(text("x"), fixed(joined))
+
+
+def test_l9_rows_per_unit_is_reached() -> None:
+    """A one-row unit meets three public rows, twice: nine rows, as claimed."""
+    again = WORLD.public("regions")
+    rel = lookup(lookup(USERS, 3), 3, public=again)
+    assert rows_per_unit(rel) == 9
+    public = [("A", f"r{i}") for i in range(3)]
+    data = Data({"users": [{"uid": 1, "country": "A", "age": 1}]}, {REGIONS.name: public, again.name: public})
+    assert len(rows(rel, data)) == 9
+
+
+def test_l9_bounds() -> None:
+    assert rows_per_unit(ORDERS) is None
+    assert rows_per_unit(CapRows(ORDERS, 5)) == 5
+    assert rows_per_unit(CapRows(USERS, 5)) == 1
+    assert rows_per_unit(lookup(USERS, 0)) == 0
+    assert rows_per_unit(lookup(USERS, 0, Join.LEFT)) == 1
+    assert rows_per_unit(lookup(USERS, None)) is None
+    five, seven = CapRows(ORDERS, 5), CapRows(ITEMS, 7)
+    assert rows_per_unit(Match(five, seven, Join.INNER, None)) == 35
+    assert rows_per_unit(Match(five, seven, Join.INNER, None, single=True)) == 7
+    assert rows_per_unit(Match(five, seven, Join.LEFT, None, single=True)) == 12
+    assert rows_per_unit(Match(ORDERS, USERS, Join.INNER, None, single=True)) is None
+
+
+def test_distinct_units_from_a_null_side() -> None:
+    """COUNT(DISTINCT o.uid) over users LEFT JOIN orders counts units with orders; the left side's unit is never NULL."""
+    left = Match(USERS, ORDERS, Join.LEFT, None)
+    assert owning(left) == {column(USERS, "uid").id}
+    assert owning(Match(USERS, ORDERS, Join.INNER, None)) == {column(USERS, "uid").id, column(ORDERS, "uid").id}
+    assert owning(ITEMS) == set()
+
+
+@pytest.mark.parametrize(
+    "rel",
+    [
+        Keep(USERS, call("is_null", column(ORDERS, "item"))),
+        Compute(USERS, ((Column(901, "n", INTEGER), column(ORDERS, "amount")),)),
+        Lookup(USERS, REGIONS, Join.INNER, call("eq", column(ORDERS, "item"), REGIONS.columns[0]), 1),
+        Match(USERS, ORDERS, Join.INNER, call("eq", column(ITEMS, "price"), column(USERS, "age"))),
+        Match(Keep(USERS, call("is_null", column(ORDERS, "item"))), ORDERS, Join.INNER, None),
+        CapRows(USERS, 0),
+    ],
+)
+def test_a_plan_that_breaks_a_lemma_is_a_fault(rel: Private) -> None:
+    with pytest.raises(Fault, match="PLAN_BROKEN"):
+        local(rel)
+
+
+def test_an_unknown_fan_out_is_a_fault() -> None:
+    with pytest.raises(Fault, match="PLAN_BROKEN"):
+        filled(lookup(USERS, None), Facts({}))
