@@ -69,6 +69,9 @@ def _table(table: PhysicalTable, folder: Path, taken: set[str]) -> Iterator[str]
     if table.kind in (PhysicalKind.VIEW, PhysicalKind.OTHER):
         yield f"  # {_comment(table.name)} is left out: not a base table\n"
         return
+    if table.kind is PhysicalKind.TABLE and (not _fits(table.name) or "." in table.name):
+        yield f"  # {_comment(table.name)} is left out: an odd name\n"
+        return
     name = _name(table.name, taken)
     yield f"  {_word(name)}:\n"
     if name != table.name and table.kind is PhysicalKind.TABLE:

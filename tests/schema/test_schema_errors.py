@@ -6,43 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from schema_samples import ANALYSTS, FILES, GOOD
 
 from dpquery.errors import SchemaError
 from dpquery.schema.read import loads, read
 
-GOOD = """\
-dataset: shop
-version: 1
-source: {engine: duckdb, path: shop.duckdb}
-privacy_unit: users.user_id
-adjacency: add_remove
-budget: {epsilon: 8, delta: 1e-6}
-per_query: {epsilon: 0.25, max_epsilon: 2, delta: 1e-9}
-min_units_per_group: 1
-analysts: {default: {epsilon: 2, delta: 2e-7}, alice: {epsilon: 4, delta: 5e-7}}
-contribution: {max_groups_contributed: 4, max_rows_per_group: 20, join_rows_per_unit: 1000}
-tables:
-  users:
-    unit: user_id
-    max_rows_per_unit: 1
-    columns:
-      user_id: {type: integer}
-      age: {type: integer, lower: 0, upper: 120}
-      country: {type: string, values: [US, DE, NO, JP]}
-  orders:
-    unit: user_id
-    columns: {order_id: {type: integer, unique: true}, user_id: {type: integer}, amount: {type: decimal, lower: 0, upper: 500, step: 0.01}}
-  order_items:
-    unit: {via: order_id, references: orders.order_id}
-    columns: {order_id: {type: integer}, product: {type: string}, price: {type: decimal, lower: 0, upper: 500, step: 0.01}}
-  countries: {public: true, columns: {country: {type: string}, region: {type: string}}}
-views: {big_orders: "SELECT * FROM orders WHERE amount > 100"}
-limits: {timeout: 60, memory: 4GB, threads: 2, timeouts_per_account: 5}
-"""
-
 AGE = "      age: {type: integer, lower: 0, upper: 120}"
 COUNTRY = "      country: {type: string, values: [US, DE, NO, JP]}"
-ANALYSTS = "analysts: {default: {epsilon: 2, delta: 2e-7}, alice: {epsilon: 4, delta: 5e-7}}"
 SOURCE = "source: {engine: duckdb, path: shop.duckdb}"
 COUNTRIES = "  countries: {public: true, columns: {country: {type: string}, region: {type: string}}}"
 ITEMS = "    unit: {via: order_id, references: orders.order_id}"
@@ -343,19 +313,6 @@ def test_an_error_points_into_the_text() -> None:
         "          age: {type: integer, lower: 130, upper: 120}\n"
         "                                      ^^^"
     )
-
-
-FILES = """\
-dataset: files
-privacy_unit: people.id
-budget: {epsilon: 1}
-tables:
-  people:
-    unit: id
-    path: people.csv
-    csv: {delimiter: ";"}
-    columns: {id: {type: integer}}
-"""
 
 
 @pytest.mark.parametrize(
