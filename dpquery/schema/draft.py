@@ -69,7 +69,7 @@ def _table(table: PhysicalTable, folder: Path, taken: set[str]) -> Iterator[str]
     if table.kind in (PhysicalKind.VIEW, PhysicalKind.OTHER):
         yield f"  # {_comment(table.name)} is left out: not a base table\n"
         return
-    if table.kind is PhysicalKind.TABLE and (not _fits(table.name) or "." in table.name):
+    if table.kind is PhysicalKind.TABLE and (not all(map(_fits, table.name.split("."))) or table.name.count(".") > 1):
         yield f"  # {_comment(table.name)} is left out: an odd name\n"
         return
     name = _name(table.name, taken)
@@ -118,7 +118,7 @@ def _note(column: PhysicalColumn, kind: PhysicalKind, word: str) -> str:
 
 
 def _name(name: str, taken: set[str]) -> str:
-    """A name that the format allows and that no table before has."""
+    """A name that the format allows and that no table before has; `schema.table` turns into `schema_table`."""
     plain = re.sub(r"[^\w -]", "_", name).strip().lstrip("_")[: MAX_NAME - 8] or "table"
     if plain.casefold() in RESERVED:
         plain += "_table"

@@ -1,5 +1,5 @@
 """The schema file's own format, key by key: what may be written, in which type, and what it means. One value is looked at here at a time;
-what several keys must agree on is `promise`'s matter. Editors complete from the JSON Schema made of these models.
+what several keys must agree on is for `columns`, `tables`, `units` and `budgets`. Editors complete from the JSON Schema made of these models.
 """
 
 from __future__ import annotations

@@ -72,12 +72,15 @@ def test_files_of_their_own() -> None:
 
 
 def test_odd_names() -> None:
-    odd = [table(n, ("id", "BIGINT")) for n in ("noisy", "NOISY_TABLE", "a.b", "__x", 'say "hi"', "null", "TODO", "x" * 200, "\u00fcber", "id\n")]
+    odd = [
+        table(n, ("id", "BIGINT"))
+        for n in ("noisy", "NOISY_TABLE", "a.b", "a.b.c", "__x", 'say "hi"', "null", "TODO", "x" * 200, "\u00fcber", "id\n")
+    ]
     schema = loads(
         decided(draft([USERS, *odd], HERE)).replace("unit: user_id", "public: true").replace("public: true", "unit: user_id", 1), HERE / "s.yaml"
     )
     physical = [t.physical for t in schema.tables.values()]
-    assert physical == ["users", "noisy", "NOISY_TABLE", "null", "TODO", "\u00fcber"]
+    assert physical == ["users", "noisy", "NOISY_TABLE", "a.b", "null", "TODO", "\u00fcber"]
     assert schema.tables["noisy_table"].physical == "noisy"
 
 
