@@ -6,13 +6,14 @@ stands alone, relying on no condition elsewhere in the statement. `backends/form
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from dpquery.plan import rules
-from dpquery.plan.coerce import LONGEST, Mismatch
-from dpquery.plan.scalar import Call, Scalar
+from dpquery.plan.coerce import LONGEST, Mismatch, common, convert
+from dpquery.plan.scalar import Call, Case, Scalar
+from dpquery.values.types import BOOLEAN, INTEGER, NULL
 
 MANY = 10_000  # arguments of a variadic function
 PART_NAMES = (
@@ -37,6 +38,11 @@ class Function:
     result: str
     differs: str = ""
     names: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The first way to write it, for messages."""
+        return self.spelling.split("), ")[0] + ")" if "), " in self.spelling else self.spelling
 
 
 def _numbers() -> Iterator[Function]:
@@ -119,7 +125,7 @@ def _dates() -> Iterator[Function]:
     parts = f"literal part: {', '.join(rules.PARTS)}; {years}"
     yield Function("date_part", "date_part('month', d), extract(month FROM d), month(d)", family, rules.part_of, 2, 2, "INTEGER", parts, PART_NAMES)
     units = f"literal unit; {years}"
-    trunc, diff, add = ("date_trunc", "datetrunc"), ("date_diff", "datediff"), ("date_add", "date_sub")
+    trunc, diff, add = ("date_trunc", "datetrunc"), ("date_diff", "datediff"), ("date_add",)
     yield Function("date_trunc", "date_trunc('month', d)", family, rules.truncated, 2, 2, "TIMESTAMP", units, trunc)
     yield Function("date_diff", "date_diff('day', from, to)", family, rules.apart, 3, 3, "INTEGER", units, diff)
     interval = f"literal interval; {years}"
@@ -164,6 +170,7 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("repeat", "lpad", "rpad", "range", "generate_series", "list_value", "unnest"), "may grow without limit"),
         **dict.fromkeys(("array", "string_split", "split", "format", "printf", "bar", "concat_ws"), "may grow without limit"),
         **dict.fromkeys(("regexp_matches", "regexp_replace", "regexp_extract", "regexp_full_match"), "has a cost that depends on a row"),
+        **dict.fromkeys(("regexp_like", "regexp_i_like", "rlike", "similar_to"), "has a cost that depends on a row"),
         **dict.fromkeys(("error", "try"), "turns a row into an error"),
         **dict.fromkeys(("md5", "sha1", "sha256", "hash"), "is not in the allow-list: hashes of private values serve no aggregate"),
     }
@@ -176,12 +183,27 @@ def call(name: str, *args: Scalar) -> Call:
     function = FUNCTIONS[name]
     if not function.least <= len(args) <= function.most:
         wanted = str(function.least) if function.least == function.most else f"{function.least} to {function.most:,}"
-        raise Mismatch(f"{function.spelling} takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(args)}", code="WRONG_ARGUMENTS")
+        raise Mismatch(f"{function.title} takes {wanted} argument{'' if wanted == '1' else 's'}, not {len(args)}", code="WRONG_ARGUMENTS")
     try:
         converted, result = function.rule(args)
     except Mismatch as error:
-        raise Mismatch(f"{function.spelling}: {error.message}", code=error.code, instead=error.instead) from None
+        raise Mismatch(f"{function.title}: {error.message}", code=error.code, instead=error.instead) from None
     return Call(name, converted, result)
+
+
+def choose(branches: Sequence[tuple[Scalar, Scalar]], otherwise: Scalar | None) -> Case:
+    """The typed CASE: conditions are BOOLEAN, results are brought to their common type."""
+    results = [result for _, result in branches]
+    found = common(results if otherwise is None else [*results, otherwise])
+    found = INTEGER if found == NULL else found
+    typed = tuple((_condition(condition), convert(result, found)) for condition, result in branches)
+    return Case(typed, None if otherwise is None else convert(otherwise, found), found)
+
+
+def _condition(scalar: Scalar) -> Scalar:
+    if scalar.type not in (BOOLEAN, NULL):
+        raise Mismatch(f"CASE takes conditions, not {scalar.type}", instead="x <> 0" if scalar.type.numeric else None)
+    return convert(scalar, BOOLEAN)
 
 
 def reference() -> str:

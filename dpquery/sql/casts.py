@@ -1,0 +1,63 @@
+"""Casts and the names of types."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpquery.plan.coerce import Mismatch, convert, fold
+from dpquery.plan.scalar import Literal, Scalar
+from dpquery.sql.fields import take
+from dpquery.sql.visit import At
+from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Kind, Type
+
+TYPES: dict[str, Type] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT"), INTEGER),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), FLOAT),
+    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NCHAR", "NVARCHAR", "BPCHAR"), STRING),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMPNTZ", "DATETIME"), TIMESTAMP),
+    "BOOLEAN": BOOLEAN,
+    "DATE": DATE,
+    "UUID": UUID,
+}
+"""Types by the parser's name; narrow ones are read as the wide one of their kind."""
+
+INSTEAD = {
+    "TIMESTAMPTZ": "TIMESTAMP (in UTC)",
+    "TIMESTAMPLTZ": "TIMESTAMP (in UTC)",
+    "INTERVAL": "d + INTERVAL 1 DAY, with a literal",
+}
+
+
+def cast_to(arg: Scalar, to: Type, *, lenient: bool) -> Scalar:
+    """An explicit cast. A text literal that is no such value is refused, or NULL where the cast is a lenient one."""
+    try:
+        return fold(arg, to) if isinstance(arg, Literal) and arg.type == STRING and to != STRING else convert(arg, to)
+    except Mismatch as error:
+        if lenient and error.code == "BAD_LITERAL":
+            return Literal(None, to)
+        raise
+
+
+def type_of(node: exp.Expr, at: At) -> Type:
+    """The plan's type for a type as written."""
+    kind, params, _ = take(node, "this", "expressions", "nested")
+    name = str(getattr(kind, "name", kind))
+    if name in TYPES:
+        return TYPES[name]
+    if name != "DECIMAL":
+        raise at.refuse(
+            "TYPE_NOT_ALLOWED", f"no expression can have the type {name}", node, INSTEAD.get(name, "BIGINT, DECIMAL(p, s), DOUBLE or VARCHAR")
+        )
+    sizes = [_size(param) for param in params or ()]
+    if not sizes:
+        raise at.refuse("TYPE_NOT_ALLOWED", "DECIMAL without digits means something else in each dialect", node, "DECIMAL(18, 3)")
+    digits, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
+    if not (1 <= digits <= 38 and 0 <= scale <= digits):
+        raise at.refuse("TYPE_NOT_ALLOWED", "DECIMAL(p, s) takes p up to 38 and s up to p", node)
+    return Type(Kind.DECIMAL, scale)
+
+
+def _size(param: exp.Expr) -> int:
+    (number,) = take(param, "this")
+    text = str(take(number, "this", "is_string")[0]) if isinstance(number, exp.Literal) else ""
+    return int(text) if text.isdecimal() and len(text) < 4 else -1

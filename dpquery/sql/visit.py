@@ -1,0 +1,108 @@
+"""The reader of expressions, as it goes from node to node: what it may ask, where it stands, how it refuses."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from dpquery.errors import Position, Refused
+from dpquery.plan.coerce import Mismatch
+from dpquery.plan.functions import FORBIDDEN, NAMES
+from dpquery.plan.scalar import Scalar
+from dpquery.sql.fields import take
+from dpquery.sql.refuse import near, refuse
+
+DEEPEST = 200  # nodes within each other
+
+
+class Scope(Protocol):
+    """What a reader of expressions may ask: columns by name, places in the text, the text, and the time of asking (UTC)."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def now(self) -> datetime.datetime: ...
+
+    def column(self, node: exp.Column) -> Scalar: ...
+
+    def position(self, node: exp.Expr) -> Position | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where the reader stands: the scope, the readers by kind of node, and how deep."""
+
+    scope: Scope
+    readers: Mapping[type[exp.Expr], Reader]
+    depth: int = 0
+
+    def refuse(self, code: str, message: str, node: exp.Expr, instead: str | None = None) -> Refused:
+        """The refusal of a node, with its place."""
+        return refuse(code, message, node=node, instead=instead, source=self.scope.source, position=self.scope.position(node))
+
+
+Reader = Callable[[Any, At], Scalar]
+
+
+def visit(node: exp.Expr, at: At) -> Scalar:
+    """The typed expression of one node; a mismatch below becomes a refusal here, where the place is known."""
+    while isinstance(node, exp.Paren):
+        (node,) = take(node, "this")
+    if at.depth >= DEEPEST:
+        raise at.refuse("TOO_COMPLEX", f"the expression is nested more than {DEEPEST} deep", node)
+    reader = at.readers.get(type(node))
+    if reader is None:
+        raise _unread(node, at)
+    try:
+        return reader(node, replace(at, depth=at.depth + 1))
+    except Mismatch as error:
+        raise at.refuse(error.code, error.message, node, error.instead) from None
+
+
+def _unread(node: exp.Expr, at: At) -> Refused:
+    """The refusal of a node that has no reader, by what it is."""
+    match node:
+        case exp.Anonymous():
+            return unknown(str(take(node, "this", "expressions")[0]), node, at)
+        case exp.Window():
+            return at.refuse(
+                "WINDOW_HERE", "a window function below the noise line is not supported", node, "windows over the aggregates of the answer"
+            )
+        case exp.AggFunc() | exp.Filter() | exp.WithinGroup() | exp.Distinct():
+            return at.refuse("AGGREGATE_HERE", "an aggregate cannot stand inside a row's expression", node)
+        case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists() | exp.Any() | exp.All():
+            return at.refuse("SUBQUERY_HERE", "a subquery inside an expression is not supported", node, "a join on the privacy unit")
+        case exp.Star() | exp.Columns():
+            return at.refuse("STAR_HERE", "a star cannot stand inside a row's expression", node, "the columns by name")
+        case exp.Placeholder() | exp.Parameter():
+            return at.refuse("PARAMETER", "parameters are not supported", node, "the value itself")
+        case exp.Lambda():
+            return at.refuse("LAMBDA", "lambdas are not supported below the noise line", node)
+        case exp.Collate():
+            return at.refuse("COLLATION", "collations make different texts equal and are not supported below the noise line", node, "lower(s)")
+        case exp.AtTimeZone():
+            return at.refuse("TIME_ZONE", "time zones are not supported below the noise line: timestamps have none", node)
+        case exp.Interval():
+            return at.refuse("TYPE_MISMATCH", "an interval stands only beside a date or timestamp, as in d + INTERVAL 1 DAY", node)
+        case exp.Func() if not isinstance(node, exp.Connector):
+            return unknown(node.sql_name(), node, at)
+        case _:
+            return at.refuse("UNSUPPORTED_EXPRESSION", f"{type(node).__name__} is not supported below the noise line", node)
+
+
+def unknown(name: str, node: exp.Expr, at: At) -> Refused:
+    """The refusal of a function: on purpose, with the reason, or because nobody knows it, with names like it."""
+    name = name.lower()
+    if name in FORBIDDEN:
+        return at.refuse("FUNCTION_NOT_ALLOWED", f"{name}() {FORBIDDEN[name]}, so it is refused below the noise line", node)
+    return at.refuse("UNKNOWN_FUNCTION", f"no function {name!r} is allowed below the noise line{near(name, NAMES)}", node)
+
+
+def clock(scope: Scope) -> datetime.datetime:
+    """The time of asking, in UTC and without a zone."""
+    return scope.now.astimezone(datetime.UTC).replace(tzinfo=None) if scope.now.tzinfo else scope.now
