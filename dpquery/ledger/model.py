@@ -118,15 +118,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What an account has left: a pure epsilon that surely fits (None: infinite was spent), a rho that fits, and a selection delta."""
+    """What surely fits into an account still: Laplace noise up to `epsilon`, or a rho; and of delta, for private keys, this much."""
 
-    epsilon: Decimal | None
+    epsilon: Decimal
     rho: Decimal
     delta: Decimal
 
     def as_dict(self) -> dict[str, str]:
-        """Decimal strings; epsilon "0" where an infinite one was spent."""
-        return {"epsilon": text(self.epsilon or ZERO), "rho": text(self.rho), "delta": text(self.delta)}
+        """Decimal strings."""
+        return {"epsilon": text(self.epsilon), "rho": text(self.rho), "delta": text(self.delta)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from dpquery.accounting import convert
+from dpquery.accounting import convert, zcdp
 from dpquery.errors import OverBudget
 from dpquery.ledger.amounts import ZERO, minus, shown_down, shown_up, text
 from dpquery.ledger.model import Account, Amounts, Balance, Kind, Left, Limit, Rung, Terms
@@ -64,10 +64,11 @@ def count(account: Account, price: Amounts) -> int:
 def left(account: Account) -> Left:
     """What surely fits still: a pure epsilon, or a rho, each with a selection delta."""
     converting = min(account.delta_conv, account.cap.delta)
-    epsilon = None if account.spent.epsilon is None else max(ZERO, minus(account.cap.epsilon, account.spent.epsilon))
-    rho = _room(account.cap.epsilon, converting) - Fraction(account.spent.rho)
+    rho = max(Fraction(0), _room(account.cap.epsilon, converting) - Fraction(account.spent.rho))
+    converted = shown_down(zcdp.laplace_epsilon_down(rho)) if rho else ZERO
+    pure = ZERO if account.spent.epsilon is None else minus(account.cap.epsilon, account.spent.epsilon)
     delta = minus(minus(account.cap.delta, converting), account.spent.delta)
-    return Left(epsilon, shown_down(max(rho, Fraction(0))), max(ZERO, delta))
+    return Left(max(pure, converted, ZERO), shown_down(rho), max(ZERO, delta))
 
 
 def locked(account: Account, timeouts_allowed: int) -> bool:
@@ -85,7 +86,7 @@ def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
         left=left(account),
         guarantee=account.largest,
         delta_conv=account.delta_conv,
-        ladder=ladder(account),
+        ladder=() if terms.unsafe_testing else ladder(account),
         entries=account.entries,
         timeouts=account.timeouts,
         locked=account.kind is Kind.ANALYST and locked(account, timeouts_allowed),
@@ -94,19 +95,19 @@ def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
 
 
 def ladder(account: Account) -> tuple[Rung, ...]:
-    """The filters fixed in advance: rho_0 * 2^j for j = 1, 2, .. up to the cap, each at delta_conv / (j (j + 1)), which add up to delta_conv.
+    """The filters fixed in advance: rho_0 * 2^j for j = 1, 2, .., each at delta_conv / (j (j + 1)), which add up to delta_conv; past cap and sum.
 
     All rungs hold at once (a union over the ladder), so the smallest one that is at least the spent rho may be read at any time.
     """
     top, spent = _room(account.largest.epsilon, account.delta_conv), Fraction(account.spent.rho)
     rungs: list[Rung] = []
-    for j in range(1, LADDER_RUNGS + 1) if top > 0 else ():
+    for j in range(1, LADDER_RUNGS + 1) if top else ():
         rho, delta = LADDER_BASE * 2**j, Fraction(account.delta_conv) / (j * (j + 1))
         epsilon = convert.epsilon_up(rho, delta)
         if epsilon is None:
             break
         rungs.append(Rung(shown_up(rho), shown_up(epsilon), shown_up(delta), spent <= rho))
-        if rho >= top:
+        if rho >= max(top, spent):
             break
     return tuple(rungs)
 
@@ -120,7 +121,7 @@ def over_budget(account: Account, own: Account, price: Amounts) -> OverBudget:
     rest, spent = left(account), account.spent
     message = (
         f"{asked} does not fit into what account `{account.name}` has left. Spent so far: {_phrase(spent)}, "
-        f"of a cap of epsilon {text(account.cap.epsilon)}, delta {text(account.cap.delta)}"
+        f"of a cap of epsilon {_short(account.cap.epsilon)}, delta {_short(account.cap.delta)}"
     )
     return OverBudget("OVER_BUDGET", message, instead=_instead(account, rest, price))
 
@@ -136,7 +137,7 @@ def _instead(account: Account, rest: Left, price: Amounts) -> str:
     if price.delta > rest.delta:
         if rest.delta == 0:
             return "this account has no delta left for private keys: group by public keys, or ask the data owner for more budget"
-        return f"what is left of delta for private keys is {text(rest.delta)}: ask for a smaller delta, or group by public keys"
+        return f"what is left of delta for private keys is {_short(rest.delta)}: ask for a smaller delta, or group by public keys"
     fits: list[str] = []
     if rest.epsilon:
         fits.append(f"Laplace noise fits up to epsilon {text(rest.epsilon)}")
@@ -155,7 +156,8 @@ def _phrase(amounts: Amounts) -> str:
 
 
 def _short(amount: Decimal) -> str:
-    return text(shown_up(Fraction(amount), 6))
+    shown = shown_up(Fraction(amount), 6)
+    return text(shown) if not shown or -5 < shown.adjusted() < 15 else f"{shown:e}"
 
 
 @lru_cache(maxsize=4096)

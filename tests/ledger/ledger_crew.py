@@ -1,0 +1,124 @@
+"""Processes that use one ledger at once, or die while they do. Run as a script: its process has one thread, so it may fork.
+
+ledger_crew.py race FOLDER PROCESSES CHARGES EPSILON    each process charges so often; prints what each of them was granted
+ledger_crew.py kill FOLDER                              one process per statement of a charge dies before that statement; prints how many
+ledger_crew.py die FOLDER                               one process charges and dies at once, its files left as they are
+ledger_crew.py fork FOLDER                              parent and child use the one Ledger that the parent opened
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ledger_shop import Shop, laplace
+
+from dpquery.errors import OverBudget
+from dpquery.ledger import Ledger
+
+
+def forked(work: Callable[[], object]) -> Callable[[], object]:
+    """Starts `work` in a child; calling the result waits for it and gives what it returned, or the signal that killed it."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        try:
+            said = json.dumps(work())
+        except BaseException as error:
+            said = json.dumps(repr(error))
+        os.write(write, said.encode())
+        os._exit(0)
+    os.close(write)
+
+    def wait() -> object:
+        with os.fdopen(read) as pipe:
+            said = pipe.read()
+        _, status = os.waitpid(child, 0)
+        return json.loads(said) if said else -os.WTERMSIG(status)
+
+    return wait
+
+
+def opened(folder: Path) -> Ledger:
+    shop = Shop(folder)
+    return shop.open(shop.schema(budget=("1", "0")), wait=30)
+
+
+def race(folder: Path, processes: int, charges: int, epsilon: str) -> list[object]:
+    ready, start = os.pipe()
+
+    def work() -> int:
+        os.close(start)
+        ledger, granted = opened(folder), 0
+        os.read(ready, 1)
+        for _ in range(charges):
+            try:
+                ledger.charge("default", laplace(epsilon), {"by": os.getpid()})
+                granted += 1
+            except OverBudget:
+                pass
+        ledger.close()
+        return granted
+
+    waiting = [forked(work) for _ in range(processes)]
+    os.close(start)
+    return [wait() for wait in waiting]
+
+
+def kill(folder: Path) -> int:
+    """The number of statements of a charge, after a process died before each of them."""
+    for step in range(1, 100):
+
+        def work(step: int = step) -> str:
+            ledger, left = opened(folder), step
+
+            def before(statement: str) -> None:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            ledger._store._connection.set_trace_callback(before)  # type: ignore[attr-defined]
+            return ledger.charge("default", laplace("0.01"), {"step": step}).id
+
+        if forked(work)() != -signal.SIGKILL:
+            return step - 1
+    raise AssertionError("a charge without end")
+
+
+def die(folder: Path) -> object:
+    def work() -> None:
+        opened(folder).charge("default", laplace("0.5"), {})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return forked(work)()
+
+
+def fork(folder: Path) -> list[object]:
+    ledger = opened(folder)
+    ledger.charge("default", laplace("0.1"), {})
+    waiting = [forked(lambda: ledger.charge("default", laplace("0.1"), {}).id) for _ in range(3)]
+    for _ in range(3):
+        ledger.charge("default", laplace("0.1"), {})
+    said = [wait() for wait in waiting]
+    ledger.charge("default", laplace("0.1"), {})
+    return [said, str(ledger.balance("default").spent.epsilon), [str(f) for f in ledger.verify()]]
+
+
+if __name__ == "__main__":
+    task, folder, *rest = sys.argv[1:]
+    match task:
+        case "race":
+            result: object = race(Path(folder), int(rest[0]), int(rest[1]), rest[2])
+        case "kill":
+            result = kill(Path(folder))
+        case "die":
+            result = die(Path(folder))
+        case "fork":
+            result = fork(Path(folder))
+    print(json.dumps(result))
