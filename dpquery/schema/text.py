@@ -140,64 +140,71 @@ def parse(complaints: Complaints) -> Block:
 
 
 class _Builder:
-    """Turns events into nodes, refusing what a schema has no use for."""
+    """Turns events into nodes, refusing what a schema has no use for. `path` leads to the node at hand."""
 
     def __init__(self, complaints: Complaints, events: list[NodeEvent]) -> None:
         self.complaints = complaints
         self.events: Iterator[NodeEvent] = iter(events)
         self.anchors: dict[str, Node | None] = {}  # None: not finished yet
+        self.path: list[str | int] = []
 
     def top(self) -> Block:
         next(self.events)  # the stream's start
         first = next(self.events)
         if isinstance(first, StreamEndEvent):
             raise self.complaints.error("MISSING_KEY", "the file is empty", None, instead="start with `dpquery init`, or with an example schema")
-        node = self.node(first, 0)
+        node = self.node(first)
         if not isinstance(node, Block):
-            raise self.complaints.error("WRONG_TYPE", "a schema is a mapping of keys to values", node.position)
+            raise self.error("WRONG_TYPE", "a schema is a mapping of keys to values", node.position)
         return node
 
-    def node(self, event: NodeEvent, depth: int) -> Node:
+    def error(self, code: str, message: str, position: Position, instead: str | None = None) -> SchemaError:
+        return self.complaints.error(code, message, position, dotted(self.path), instead)
+
+    def node(self, event: NodeEvent) -> Node:
         if isinstance(event, AliasEvent):
             return self.alias(event)
         if getattr(event, "tag", None) is not None:
-            raise self.complaints.error(
-                "YAML_TAG", "YAML tags (`!...`) are not read", _start(event), instead="leave the tag out; quote text that looks like a number"
-            )
-        if depth > MAX_DEPTH:
-            raise self.complaints.error("TOO_LARGE", f"nested more than {MAX_DEPTH} levels deep", _start(event))
+            raise self.error("YAML_TAG", "tags (`!...`) are not read", _start(event), "leave the tag out; quote text that looks like a number")
+        if len(self.path) > MAX_DEPTH:
+            raise self.error("TOO_LARGE", f"nested more than {MAX_DEPTH} levels deep", _start(event))
         if event.anchor is not None:
             self.anchors[event.anchor] = None
-        node = self.fresh(event, depth)
+        node = self.fresh(event)
         if node.size > MAX_NODES:
-            raise self.complaints.error("TOO_LARGE", "too many entries, once its aliases are written out", _start(event))
+            raise self.error("TOO_LARGE", "too many entries, once its aliases are written out", _start(event))
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
 
     def alias(self, event: AliasEvent) -> Node:
         if event.anchor not in self.anchors:
-            raise self.complaints.error("YAML_ALIAS", f"`*{event.anchor}` refers to no `&{event.anchor}` above it", _start(event))
+            raise self.error("YAML_ALIAS", f"`*{event.anchor}` refers to no `&{event.anchor}` above it", _start(event))
         node = self.anchors[event.anchor]
         if node is None:
-            raise self.complaints.error("YAML_ALIAS", f"`*{event.anchor}` lies inside what it refers to", _start(event))
+            raise self.error("YAML_ALIAS", f"`*{event.anchor}` lies inside what it refers to", _start(event))
         return node
 
-    def fresh(self, event: NodeEvent, depth: int) -> Node:
+    def fresh(self, event: NodeEvent) -> Node:
         match event:
             case ScalarEvent(value=text, implicit=implicit):
                 value = _resolve(text) if implicit[0] else text
                 if isinstance(value, str) and implicit[0] and _NUMBER.fullmatch(text):
-                    raise self.complaints.error(
-                        "OUT_OF_RANGE", f"a number of more than {MAX_DIGITS} digits, or beyond 1e{MAX_EXPONENT}", _start(event)
-                    )
+                    raise self.error("OUT_OF_RANGE", f"a number of more than {MAX_DIGITS} digits, or beyond 1e{MAX_EXPONENT}", _start(event))
                 return Leaf(value, text, _start(event), implicit[0])
             case SequenceStartEvent():
-                items = tuple(self.node(e, depth + 1) for e in self.until_end())
+                items = tuple(self.inside(i, e) for i, e in enumerate(self.until_end()))
                 return Listing(items, _start(event), 1 + sum(n.size for n in items))
             case MappingStartEvent():
-                return self.mapping(event, depth)
-        raise self.complaints.error("YAML_SYNTAX", "not YAML that can be read", _start(event))
+                return self.mapping(event)
+        raise self.error("YAML_SYNTAX", "not YAML that can be read", _start(event))
+
+    def inside(self, step: str | int, event: NodeEvent) -> Node:
+        """The node one step further down."""
+        self.path.append(step)
+        node = self.node(event)
+        self.path.pop()
+        return node
 
     def until_end(self) -> Iterator[NodeEvent]:
         for event in self.events:
@@ -205,20 +212,20 @@ class _Builder:
                 return
             yield event
 
-    def mapping(self, start: MappingStartEvent, depth: int) -> Block:
+    def mapping(self, start: MappingStartEvent) -> Block:
         own: dict[str, Entry] = {}
         merged: dict[str, Entry] = {}
         for event in self.until_end():
-            key = self.node(event, depth + 1)
-            value = self.node(next(self.events), depth + 1)
+            key = self.node(event)
             if not isinstance(key, Leaf) or key.text == "":
-                raise self.complaints.error("WRONG_TYPE", "a key is a word", key.position)
-            if key.text == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
+                raise self.error("WRONG_TYPE", "a key is a word", key.position)
+            if key.text in own:
+                self.path.append(key.text)
+                raise self.error("DUPLICATE_KEY", f"is there twice, first at {own[key.text].position}", key.position)
+            value = self.inside(key.text, next(self.events))
+            if key.text == "<<" and key.plain:
                 for entry in self.merge(value):
                     merged.setdefault(entry.key, entry)
-            elif key.text in own:
-                first = own[key.text].position
-                raise self.complaints.error("DUPLICATE_KEY", f"is there twice, first at {first}", key.position, key.text)
             else:
                 own[key.text] = Entry(key.text, key.position, value)
         entries = (*own.values(), *(e for k, e in merged.items() if k not in own))
@@ -227,7 +234,7 @@ class _Builder:
     def merge(self, value: Node) -> Iterator[Entry]:
         for node in value.items if isinstance(value, Listing) else (value,):
             if not isinstance(node, Block):
-                raise self.complaints.error("YAML_ALIAS", "`<<` merges mappings only", node.position)
+                raise self.error("YAML_ALIAS", "`<<` merges mappings only", node.position)
             yield from node.entries
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from schema_samples import ANALYSTS, FILES, GOOD
+from schema_samples import ANALYSTS, FILES, GOOD, LOOSE
 
 from dpquery.errors import SchemaError
 from dpquery.schema.read import loads, read
@@ -38,7 +38,7 @@ ERRORS = [
     (AGE, "      age: {type: decimal(10,2)}", "EMPTY_VALUE", 17, "tables.users.columns.age.2)", "in quotes"),
     (COUNTRIES, "  countries: {public: true, columns: {}}", "EMPTY_VALUE", 25, "tables.countries.columns", "must not be empty"),
     ("dataset: shop", "dataset: shop\ndataset: shop", "DUPLICATE_KEY", 2, "dataset", "line 1"),
-    ("    unit: user_id\n    max", "    unit: user_id\n    unit: age\n    max", "DUPLICATE_KEY", 14, "unit", "twice"),
+    ("    unit: user_id\n    max", "    unit: user_id\n    unit: age\n    max", "DUPLICATE_KEY", 14, "tables.users.unit", "twice"),
     ("privacy_unit: users.user_id", "privacy_unit: TODO", "TODO", 4, "privacy_unit", "decided"),
     ("{epsilon: 8, delta: 1e-6}", "{epsilon: TODO, delta: 1e-6}", "TODO", 6, "budget.epsilon", "decided"),
     # types of values
@@ -67,8 +67,8 @@ ERRORS = [
     ("max_groups_contributed: 4", "max_groups_contributed: 0", "OUT_OF_RANGE", 10, "contribution.max_groups_contributed", "between 1 and"),
     ("max_groups_contributed: 4", "max_groups_contributed: -1", "OUT_OF_RANGE", 10, "contribution.max_groups_contributed", "between 1 and"),
     ("max_rows_per_unit: 1", "max_rows_per_unit: 1e400", "OUT_OF_RANGE", 14, "tables.users.max_rows_per_unit", "between 1 and"),
-    ("max_rows_per_unit: 1", "max_rows_per_unit: 1e401", "OUT_OF_RANGE", 14, "", "digits"),
-    ("max_rows_per_unit: 1", "max_rows_per_unit: " + "9" * 101, "OUT_OF_RANGE", 14, "", "digits"),
+    ("max_rows_per_unit: 1", "max_rows_per_unit: 1e401", "OUT_OF_RANGE", 14, "tables.users.max_rows_per_unit", "digits"),
+    ("max_rows_per_unit: 1", "max_rows_per_unit: " + "9" * 101, "OUT_OF_RANGE", 14, "tables.users.max_rows_per_unit", "digits"),
     ("min_units_per_group: 1", "min_units_per_group: 0", "OUT_OF_RANGE", 8, "min_units_per_group", "between 1 and"),
     ("timeout: 60", "timeout: 0", "OUT_OF_RANGE", 27, "limits.timeout", "above 0"),
     ("timeout: 60", "timeout: 1e9", "OUT_OF_RANGE", 27, "limits.timeout", "seconds"),
@@ -276,18 +276,18 @@ ERRORS = [
         "already: `t`",
     ),
     # YAML itself
-    ("dataset: shop", "dataset: !!str shop", "YAML_TAG", 1, "", "tags"),
-    ("dataset: shop", "dataset: !python/object:os.system x", "YAML_TAG", 1, "", "tags"),
-    ("dataset: shop", "dataset: *nothing", "YAML_ALIAS", 1, "", "no `&nothing`"),
-    (VIEWS, "views: &v {a: *v}", "YAML_ALIAS", 26, "", "inside"),
-    (VIEWS, "views: {<<: 7}", "YAML_ALIAS", 26, "", "merges mappings"),
+    ("dataset: shop", "dataset: !!str shop", "YAML_TAG", 1, "dataset", "tags"),
+    ("dataset: shop", "dataset: !python/object:os.system x", "YAML_TAG", 1, "dataset", "tags"),
+    ("dataset: shop", "dataset: *nothing", "YAML_ALIAS", 1, "dataset", "no `&nothing`"),
+    (VIEWS, "views: &v {a: *v}", "YAML_ALIAS", 26, "views.a", "inside"),
+    (VIEWS, "views: {<<: 7}", "YAML_ALIAS", 26, "views", "merges mappings"),
     (VIEWS, "views: {a: b", "YAML_SYNTAX", 27, "", "not YAML"),
     (VIEWS, VIEWS + "\n\t- a", "YAML_SYNTAX", 27, "", "not YAML"),
-    (VIEWS, "views: {[a]: b}", "WRONG_TYPE", 26, "", "a key is a word"),
+    (VIEWS, "views: {[a]: b}", "WRONG_TYPE", 26, "views", "a key is a word"),
     (VIEWS, VIEWS + "\n---\na: b", "YAML_SYNTAX", 27, "", "one document"),
     ("dataset: shop", "%YAML 1.1\n---\ndataset: shop", "YAML_SYNTAX", 2, "", "1.2"),
     ("dataset: shop", "dataset: sh\x07op", "YAML_SYNTAX", 1, "", "control characters"),
-    ("dataset: shop", "dataset: " + "[" * 60 + "]" * 60, "TOO_LARGE", 1, "", "levels deep"),
+    ("dataset: shop", "dataset: " + "[" * 60 + "]" * 60, "TOO_LARGE", 1, "dataset" + "[0]" * 40, "levels deep"),
 ]
 
 
@@ -390,3 +390,31 @@ def test_unknown_keys_are_told_before_missing_ones() -> None:
         loads(GOOD.replace("privacy_unit:", "privacyunit:"), Path("/data/shop.yaml"))
     assert caught.value.code == "UNKNOWN_KEY"
     assert caught.value.instead == "did you mean `privacy_unit`?"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("epsilon: 1e30", "epsilon: 1e41", "budget.epsilon"),
+        ("delta: 1000", "delta: 1e41", "budget.delta"),
+        ("delta: 1e-6", "delta: 1.1", "per_query.delta"),
+        ("max_epsilon: 1e25", "max_epsilon: 1e41", "per_query.max_epsilon"),
+        ("delta: 1000", "delta: .inf", "budget.delta"),
+    ],
+)
+def test_unsafe_testing_has_limits_too(old: str, new: str, key: str) -> None:
+    assert loads(LOOSE.replace("delta: 1e-6", "delta: 1"), Path("/base.yaml")).per_query.delta == 1
+    with pytest.raises(SchemaError) as caught:
+        loads(LOOSE.replace(old, new), Path("/base.yaml"))
+    assert caught.value.code in ("OUT_OF_RANGE", "NOT_FINITE")
+    assert f": {key}: " in caught.value.message
+
+
+@pytest.mark.parametrize("key", ["budget", "per_query"])
+def test_without_unsafe_testing_noise_cannot_be_turned_off(key: str) -> None:
+    text = LOOSE.replace("unsafe_testing: true\n", "")
+    text = text if key == "budget" else text.replace("{epsilon: 1e30, delta: 1000}", "{epsilon: 1}")
+    with pytest.raises(SchemaError) as caught:
+        loads(text, Path("/base.yaml"))
+    assert caught.value.code == "OUT_OF_RANGE"
+    assert f": {key}." in caught.value.message
