@@ -39,7 +39,9 @@ def missing(ask: AggregateAsk) -> Refused:
 def no_per_group(ask: AggregateAsk, reason: str, instead: str) -> None:
     """Nothing, or Refused where per-group bounds were written that cannot be enforced."""
     if ask.per_group is not None:
-        raise Refused("PER_GROUP_BOUNDS", f"{ask.label}: contribution_bounds_per_group does not go with {reason}", position=ask.position, instead=instead)
+        raise Refused(
+            "PER_GROUP_BOUNDS", f"{ask.label}: contribution_bounds_per_group does not go with {reason}", position=ask.position, instead=instead
+        )
 
 
 def no_per_row(ask: AggregateAsk) -> None:

@@ -89,7 +89,10 @@ def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequen
     whole = double(bounds.low), double(bounds.high)
     middle, half = double(_middle(aggregate)), double(aggregate.step / 2)
     found = ratios(sums[0], sums[1], noises[0], noises[1], confidence)
-    return [whole if number <= 0 or ends is None else _cut(middle + half * ends[0], middle + half * ends[1], whole) for ends, number in zip(found, sums[1], strict=True)]
+    return [
+        whole if number <= 0 or ends is None else _cut(middle + half * ends[0], middle + half * ends[1], whole)
+        for ends, number in zip(found, sums[1], strict=True)
+    ]
 
 
 def _cut(low: float, high: float, whole: tuple[float, float]) -> tuple[float, float]:

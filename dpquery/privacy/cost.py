@@ -142,9 +142,7 @@ def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], conversion: Fraction
     whole = ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
     if whole == 0:
         raise Refused("PRICE_TOO_SMALL", "the price buys no noise at this delta", instead="ask for a larger epsilon or delta")
-    return tuple(
-        _rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True)
-    )
+    return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True))
 
 
 def _rho_noise(mechanism: Mechanism, sensitivity: Sensitivity, rho: Fraction) -> Noise:
@@ -194,7 +192,11 @@ def _of_whole(epsilon: Fraction | None, ask: Ask) -> Fraction | None:
     if epsilon is None:
         return None
     if ask.epsilon is None:
-        raise Refused("SHARE_NEEDS_EPSILON", "an epsilon for one aggregate is a share of the statement's epsilon, which is priced in rho", instead="price the statement in epsilon")
+        raise Refused(
+            "SHARE_NEEDS_EPSILON",
+            "an epsilon for one aggregate is a share of the statement's epsilon, which is priced in rho",
+            instead="price the statement in epsilon",
+        )
     if epsilon <= 0:
         raise Refused("BAD_PRICE", "an aggregate's epsilon must be above 0: no answer is free", instead="give a positive epsilon, or none")
     return epsilon / ask.epsilon

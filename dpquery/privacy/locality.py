@@ -11,7 +11,7 @@ from typing import assert_never
 
 from dpquery.errors import Fault
 from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, inputs, output
-from dpquery.plan.release import One, UnitTable, Units
+from dpquery.plan.release import One, Units, UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 
 

@@ -217,7 +217,7 @@ def _keys(draft: Draft, facts: Facts, parts: tuple[Part, ...]) -> Keys:
 
 def _key_set(rows: Iterable[tuple[Value, ...]]) -> tuple[tuple[Value, ...], ...]:
     """The keys as a set, sorted, NULLs last; NaN is no key."""
-    found = dict.fromkeys(row for row in rows if all(value == value for value in row))  # noqa: PLR0124 (NaN differs from itself)
+    found = dict.fromkeys(row for row in rows if all(value == value for value in row))  # NaN differs from itself
     return tuple(sorted(found, key=lambda row: tuple((value is None, value) for value in row)))
 
 

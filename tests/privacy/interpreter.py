@@ -138,8 +138,7 @@ def _cell(part: Part, own: Sequence[Row]) -> int:
         case Clamp(low=low, high=high):
             return max(low, min(high, total))
         case HeavyMean(rows=most):
-            scaled = total if n <= most else abs(total) * most // n * (1 if total > 0 else -1)
-            return scaled
+            return total if n <= most else abs(total) * most // n * (1 if total > 0 else -1)
         case Present():
             return 1
         case Additive():

@@ -41,7 +41,10 @@ PATHS = {
     "orders": UnitPath("uid", INTEGER),
     "items": UnitPath("uid", INTEGER, (Hop("oid", "orders", "oid"),)),
 }
-PUBLICS: Mapping[str, tuple[tuple[str, Type], ...]] = {"regions": (("country", STRING), ("region", STRING)), "marks": (("item", STRING), ("mark", INTEGER))}
+PUBLICS: Mapping[str, tuple[tuple[str, Type], ...]] = {
+    "regions": (("country", STRING), ("region", STRING)),
+    "marks": (("item", STRING), ("mark", INTEGER)),
+}
 
 
 @dataclass
@@ -62,7 +65,8 @@ class World:
         return Scan(table, table, held, PATHS[table], 1 if table == "users" else None, unique, own)
 
     def public(self, table: str) -> Public:
-        return Public(f"p{next(iter(self.names))}_{table}", f"SELECT * FROM {table}", tuple(self.column(n, t, public=table) for n, t in PUBLICS[table]))
+        name = f"p{next(iter(self.names))}_{table}"
+        return Public(name, f"SELECT * FROM data.main.{name}", tuple(self.column(n, t, public=table) for n, t in PUBLICS[table]))
 
 
 # ---- random expressions and relations ------------------------------------------------------------------------------------------------
@@ -205,7 +209,9 @@ def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
         if isinstance(rel, Lookup):
             keys = [*COUNTRIES, *ITEMS]
             many = random.choice([1, 1, 2])
-            found[rel.public.name] = [(k, f"{k}{i}" if rel.public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9]
+            found[rel.public.name] = [
+                (k, f"{k}{i}" if rel.public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9
+            ]
     return found
 
 

@@ -45,7 +45,9 @@ def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
     cells = unit_cells(s.release.table, s.data, listed(s.release))
     match limits.bounding:
         case GroupCap(groups=groups):
-            assert all(value == 0 or cell.low <= value <= cell.high for values in cells.values() for value, cell in zip(values, limits.cells, strict=True))
+            assert all(
+                value == 0 or cell.low <= value <= cell.high for values in cells.values() for value, cell in zip(values, limits.cells, strict=True)
+            )
             assert all(sum(1 for owner, _ in cells if owner == unit) <= groups for unit in s.units)
         case RowWeights(rows=most):
             for unit, (part, cell) in product(s.units, enumerate(limits.cells)):
