@@ -37,6 +37,15 @@ def fault(code: str) -> Fault:
     return Fault(known, message, instead=instead)
 
 
+class _Replied(Exception):
+    """The worker's reply is an error's code; unless `spoilt`, it can be asked again."""
+
+    def __init__(self, code: str, spoilt: bool) -> None:
+        super().__init__(code)
+        self.code = code
+        self.spoilt = spoilt
+
+
 class Worker:
     """One running worker. Its folder, private to this user, takes what the engine spills and goes with it."""
 
@@ -48,7 +57,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(self.folder),
+            env=_environment(),
             cwd=self.folder,
             start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
             bufsize=0,
@@ -68,13 +77,17 @@ class Worker:
         return self._process.pid
 
     def ask(self, request: Mapping[str, Any], timeout: float | None) -> bytes:
-        """The body of the reply. A Fault where it cannot be had; the worker is gone then."""
+        """The body of the reply. A Fault where it cannot be had; after most, the worker is gone."""
         try:
             if not self._ready:
                 self._receive(START)
                 self._ready = True
             self._send({**request, "timeout": timeout})
             return self._receive(None if timeout is None else timeout + GRACE)
+        except _Replied as error:
+            if error.spoilt:
+                self.kill()
+            raise fault(error.code) from None
         except BaseException:
             self.kill()
             raise
@@ -99,7 +112,7 @@ class Worker:
         except EOFError:
             raise fault("ENGINE_FAILED") from None
         if "error" in header:
-            raise fault(str(header["error"]))
+            raise _Replied(str(header["error"]), bool(header["spoilt"]))
         return body
 
     def _read(self, count: int, deadline: float | None) -> bytes:
@@ -120,11 +133,14 @@ class Worker:
         return b"".join(parts)
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """Nothing of the caller's environment but where its modules and libraries are."""
+def _environment() -> dict[str, str]:
+    """Nothing of the caller's environment but where its modules and libraries are.
+
+    There is no home: the engine may write to the folder to which it spills, and would install extensions into a home inside it.
+    """
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ}
     modules = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    return {**kept, "PYTHONPATH": modules, "PATH": os.defpath, "HOME": folder, "TMPDIR": folder, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    return {**kept, "PYTHONPATH": modules, "PATH": os.defpath, "HOME": os.devnull, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def _end(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:

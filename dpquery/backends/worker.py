@@ -46,7 +46,7 @@ def main() -> None:
         _reply(replies, {"ok": True})
         import pyarrow  # noqa: F401  (loaded while the parent is busy elsewhere)
     except Exception as error:
-        _reply(replies, {"error": _code(error, opening=True)})
+        _reply(replies, {"error": _code(error, opening=True), "spoilt": True})
         return
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
@@ -123,7 +123,9 @@ def _served(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[di
             timer.start()
         return {"ok": True}, _done(con, request)
     except Exception as error:
-        return {"error": "ENGINE_TIMEOUT" if late.is_set() else _code(error)}, b""
+        code = "ENGINE_TIMEOUT" if late.is_set() else _code(error)
+        spoilt = code != "ENGINE_FAILED" or isinstance(error, duckdb.FatalException | duckdb.InternalException)
+        return {"error": code, "spoilt": spoilt}, b""
     finally:
         if timer is not None:
             timer.cancel()

@@ -40,13 +40,15 @@ class _Engine:
         self.key: tuple[int, int, int] | None = None
         self.con: duckdb.DuckDBPyConnection | None = None
 
-    def connection(self, limits: Limits) -> duckdb.DuckDBPyConnection:
-        """The kept connection, made anew for other limits and in a forked process, where an engine's threads are gone."""
+    def connection(self, limits: Limits | None) -> duckdb.DuckDBPyConnection:
+        """The kept connection, made anew for other limits (None: any will do) and in a forked process, where an engine's threads are gone."""
         from dpquery.backends.seal import Allowance, connect, seal
 
-        key = (os.getpid(), limits.memory, limits.threads)
-        if self.con is None or self.key != key:
-            self.con = connect(Allowance(limits.memory, limits.threads))
+        kept = self.con is not None and self.key is not None and self.key[0] == os.getpid()
+        wanted = limits or Limits()
+        key = (os.getpid(), wanted.memory, wanted.threads)
+        if self.con is None or not kept or (limits is not None and self.key != key):
+            self.con = connect(Allowance(wanted.memory, wanted.threads))
             seal(self.con)
             self.key = key
         return self.con
@@ -81,7 +83,7 @@ def check(post: Post, columns: Sequence[Column], limits: Limits | None = None) -
     import duckdb
 
     try:
-        with _noisy([(name, kind, ()) for name, kind, _ in columns], limits or Limits(), CHECK_SECONDS) as con:
+        with _noisy([(name, kind, ()) for name, kind, _ in columns], limits, CHECK_SECONDS) as con:
             _answer(con, post.sql)
     except duckdb.InterruptException:
         message = "what the statement does with the released values takes too long, even without any"
@@ -104,11 +106,12 @@ def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     found = con.extract_statements(sql)
     if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("a single SELECT is wanted")
-    return con.sql(sql).to_arrow_table()
+    answer: pa.Table = con.sql(sql).to_arrow_table()
+    return answer
 
 
 @contextmanager
-def _noisy(columns: Sequence[Column], limits: Limits, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+def _noisy(columns: Sequence[Column], limits: Limits | None, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
     """The engine with table `noisy` in it, for so many seconds."""
     import pyarrow as pa
 
