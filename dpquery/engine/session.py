@@ -30,7 +30,7 @@ from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
 from dpquery.sql import read as read_sql
-from dpquery.values.exact import Exact
+from dpquery.values.noisy import Noisy
 
 Progress = Callable[[float], None]
 
@@ -111,7 +111,7 @@ class Session:
         release = bound(question.draft, found, self.schema.adjacency)
         priced = calibrate(release, ask, self.schema.adjacency)
         asking.within_policy(priced.epsilon, self.schema)
-        post.check(question.post, answers.empty_columns(release))
+        post.check(question.post, answers.empty_columns(release), self.schema.limits)
         lowered = lower(release, secrets.randbits(63))
         self.backend.bind(lowered)
         return Prepared(sql, question, ask, release, priced, lowered)
@@ -119,25 +119,26 @@ class Session:
     def _release(self, prepared: Prepared, entry: Entry, version: int, ledger: Ledger, progress: Progress | None) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish. Whatever breaks here stays charged."""
         try:
-            exact = self._run(prepared, progress)
-            if self._version(ledger) != version:
-                raise Fault("DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again")
-            if reprice(prepared.lowered.enforced, prepared.priced, self.schema.adjacency) != prepared.priced.price:
-                raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
-            answer = self._finish(exact, prepared, entry, version, ledger)
+            noisy = self._noisy(prepared, version, ledger, progress)
+            answer = self._finish(noisy, prepared, entry, version, ledger)
         except BaseException as broken:
             raise self._charged(broken, entry, ledger) from None
         ledger.settle(entry.id, "released")
         return answer
 
-    def _run(self, prepared: Prepared, progress: Progress | None) -> Exact:
+    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger, progress: Progress | None) -> Noisy:
+        """The noisy sums. Exact ones do not leave this function."""
         types = tuple(key.type for key in prepared.release.table.keys)
         with _ticking(progress):
-            return self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
+            exact = self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
+        if self._version(ledger) != version:
+            raise Fault("DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again")
+        if reprice(prepared.lowered.enforced, prepared.priced, self.schema.adjacency) != prepared.priced.price:
+            raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
+        return noise.add(exact, prepared.release, prepared.priced, SystemBits())
 
-    def _finish(self, exact: Exact, prepared: Prepared, entry: Entry, version: int, ledger: Ledger) -> Answer:
+    def _finish(self, noisy: Noisy, prepared: Prepared, entry: Entry, version: int, ledger: Ledger) -> Answer:
         release, priced, how = prepared.release, prepared.priced, prepared.question.post
-        noisy = noise.add(exact, release, priced, SystemBits())
         columns = answers.columns(noisy, release)
         how, table, lost = answers.finished(how, columns, release, self.schema.limits)
         rows = table.column(table.num_columns - 1).to_pylist() if how.rowed else None

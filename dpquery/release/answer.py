@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.aggregates import CARDS
-from dpquery.aggregates.fieller import ratio
+from dpquery.aggregates.fieller import ratios
 from dpquery.errors import Fault
 from dpquery.plan.draft import Affine, Output, Post, Ratio
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
@@ -72,7 +72,7 @@ def type_names(table: pa.Table) -> tuple[str, ...]:
 def _type_name(arrow: pa.DataType) -> str:
     text = str(arrow)
     if text.startswith("decimal128"):
-        return f"DECIMAL({arrow.precision},{arrow.scale})"
+        return text.replace("decimal128", "DECIMAL").replace(" ", "")
     return TYPE_NAMES.get(text, "TIMESTAMP" if text.startswith("timestamp") else text.upper())
 
 
@@ -88,8 +88,8 @@ def _bars(how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[in
     match how:
         case Affine(aggregate=name, factor=factor, offset=offset):
             a = named[name]
-            found = CARDS[a.card].interval(a, _sums(a, noisy), tuple(priced.noises[i] for i in a.parts), confidence)
-            return tuple(_affine(found[row], factor, offset) for row in rows)
+            bars = CARDS[a.card].interval(a, _sums(a, noisy), tuple(priced.noises[i] for i in a.parts), confidence)
+            return tuple(_affine(bars[row], factor, offset) for row in rows)
         case Ratio(top=top, bottom=bottom, factor=factor):
             over, under = named[top], named[bottom]
             if len(over.parts) != 1 or len(under.parts) != 1:
@@ -97,7 +97,8 @@ def _bars(how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[in
             x, y = noisy.sums[over.parts[0]], noisy.sums[under.parts[0]]
             noises = priced.noises[over.parts[0]], priced.noises[under.parts[0]]
             scale = factor * over.step / under.step
-            return tuple(_affine(ratio(x[row], y[row], *noises, confidence), scale, Fraction(0)) for row in rows)
+            found = ratios([x[row] for row in rows], [y[row] for row in rows], *noises, confidence)
+            return tuple(_affine(bar, scale, Fraction(0)) for bar in found)
         case _:
             assert_never(how)
 

@@ -23,13 +23,16 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     """
     match release.keys:
         case NoKeys():
-            keys, sums = ((),), exact.sums
+            return _all(((),), exact.sums, priced, bits)
         case ListedKeys(rows=rows):
-            keys, sums = rows, _aligned(exact, rows)
+            return _all(rows, _aligned(exact, rows), priced, bits)
         case PrivateKeys(count=count, minimum=minimum):
             return _selected(exact, priced, bits, count, minimum)
         case _:
             assert_never(release.keys)
+
+
+def _all(keys: Sequence[Row], sums: Sequence[Sequence[int]], priced: Priced, bits: BitSource) -> Noisy:
     return _sorted(keys, [_noised(column, priced, part, bits) for part, column in enumerate(sums)])
 
 
