@@ -1,0 +1,349 @@
+"""P-lemmas: shares, scales, threshold and price; what is asked for is what is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, log, tanh
+from random import Random
+from typing import Any
+
+import pytest
+import random_plans as rp
+from neighbours import sample
+
+from dpquery.accounting.convert import delta_up, epsilon_up
+from dpquery.errors import Position, Refused
+from dpquery.mechanisms import Noise, selection_delta_up, tail_up
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.release import Ask, CellBound, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights
+from dpquery.plan.scalar import Interval
+from dpquery.privacy import Facts, Priced, bound, calibrate, enforced, reprice, sensitivities
+from dpquery.privacy.cost import delta_split, epsilon_of, rho_of, shares
+from dpquery.values.types import STRING, Adjacency
+
+ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+LAPLACE, GAUSSIAN = Mechanism.LAPLACE, Mechanism.GAUSSIAN
+WORLD = rp.World(Random(0))
+ORDERS = WORLD.scan("orders")
+_, _, ITEM, AMOUNT = (c.column for c in ORDERS.columns)
+ONE, MICRO = Fraction(1), Fraction(1, 10**6)
+
+
+def ask(card: str, i: int = 0, epsilon: Fraction | None = None, **more: Any) -> AggregateAsk:
+    argument = None if card in ("count", "units") else AMOUNT
+    name = "count" if card == "number" else card
+    return AggregateAsk(f"a{i}", f"{card}(..)", name, argument, None, epsilon=epsilon, position=Position(1, 1), **more)
+
+
+def release(
+    *asks: AggregateAsk, groups: int = 2, keys: int | None = None, keyed: bool = False, minimum: int = 1, weights: int | None = None
+) -> Release:
+    """orders [GROUP BY item]: private keys, or `keys` listed ones."""
+    found = None if keys is None else tuple((f"i{i}",) for i in range(keys))
+    columns = (Key("item", ITEM, STRING),) if keyed or keys is not None else ()
+    plan = Draft(ORDERS, columns, (), asks, Contributions(groups, 3, 1000, weights), minimum)
+    return bound(plan, Facts({}, found, "a list"), ADD)
+
+
+def price(epsilon: Fraction | None = ONE, delta: Fraction = MICRO, **more: Any) -> Ask:
+    return Ask(delta, epsilon, **more)
+
+
+def spent(made: Release, asked: Ask, adjacency: Adjacency = ADD) -> Priced:
+    found = calibrate(made, asked, adjacency)
+    assert reprice(enforced(made), found, adjacency) == found.price
+    return found
+
+
+def mechanisms(found: Priced) -> set[Mechanism]:
+    return {noise.mechanism for noise in found.noises}
+
+
+# ---- what is asked is what is spent --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(1, 3), Fraction(50), Fraction(1, 10**9)])
+@pytest.mark.parametrize("cards", [("count",), ("count", "total", "mean"), ("mean", "number", "units")])
+def test_p1_laplace_spends_exactly_what_was_asked(cards: Sequence[str], epsilon: Fraction, adjacency: Adjacency) -> None:
+    made = release(*(ask(card, i) for i, card in enumerate(cards)), groups=3, keys=9)
+    found = spent(made, price(epsilon, Fraction(0)), adjacency)
+    assert mechanisms(found) == {LAPLACE}
+    assert found.price.epsilon == found.epsilon == epsilon
+    assert (found.price.delta, found.delta, found.conversion) == (0, 0, 0)
+    assert found.price.rho <= epsilon * Fraction(tanh(epsilon / 2)) * (1 + Fraction(1, 10**6))
+    assert sum(found.shares) == 1
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(8)])
+def test_p1_gaussian_spends_nearly_what_was_asked(epsilon: Fraction, adjacency: Adjacency) -> None:
+    made = release(ask("count"), ask("total", 1), groups=30, keys=90)
+    found = spent(made, price(epsilon, noise=GAUSSIAN), adjacency)
+    assert mechanisms(found) == {GAUSSIAN}
+    assert found.price.epsilon is None
+    assert (found.epsilon, found.delta, found.conversion) == (epsilon, MICRO, MICRO)
+    back = epsilon_up(found.price.rho, MICRO)
+    assert back is not None
+    assert epsilon * Fraction(999, 1000) <= back <= epsilon * (1 + Fraction(1, 10**9))
+
+
+def test_p1_the_mechanism_of_least_error_is_taken() -> None:
+    """Laplace for few coordinates, Gaussian for many; never Gaussian without a delta."""
+    assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price())) == {LAPLACE}
+    assert mechanisms(spent(release(ask("count"), groups=9, keys=90), price())) == {LAPLACE}
+    assert mechanisms(spent(release(ask("count"), groups=12, keys=90), price())) == {GAUSSIAN}
+    assert mechanisms(spent(release(ask("count"), groups=12, keys=90), price(delta=Fraction(0)))) == {LAPLACE}
+    assert mechanisms(spent(release(ask("count"), groups=12, keys=90), price(noise=LAPLACE))) == {LAPLACE}
+    assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price(noise=GAUSSIAN))) == {GAUSSIAN}
+
+
+def test_the_choice_depends_on_the_plan_alone() -> None:
+    made = release(ask("count"), groups=12, keys=90)
+    assert spent(made, price()) == spent(made, price())
+
+
+def test_p1_rho_asks_are_met() -> None:
+    for noise in (GAUSSIAN, LAPLACE, None):
+        found = spent(release(ask("count"), ask("total", 1), groups=4, keys=9), price(None, rho=Fraction(1, 50), noise=noise))
+        assert Fraction(1, 50) * Fraction(999, 1000) <= found.price.rho <= Fraction(1, 50)
+        assert found.epsilon == epsilon_up(found.price.rho, MICRO)
+        assert found.conversion == MICRO
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_p6_reprice_equals_the_price_charged(seed: int, adjacency: Adjacency) -> None:
+    """On random releases: the price from bounds and noises alone is the one charged, and within what was asked."""
+    s = sample(seed, adjacency)
+    asked = price(Fraction(s.random.randint(1, 20), 10), Fraction(1, 1000))
+    found = spent(s.release, asked, adjacency)
+    assert found.epsilon == asked.epsilon
+    assert found.delta <= asked.delta
+    assert found.price.epsilon in (asked.epsilon, None)
+
+
+# ---- shares --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_shares_add_up() -> None:
+    """Equal per aggregate, split equally over parts; a shared part takes the sum; a hidden count takes one share."""
+    x = Fraction(1, 2)
+    assert shares(release(ask("count")), price()) == (1,)
+    assert shares(release(ask("count"), ask("mean", 1)), price()) == (x, x / 2, x / 2)
+    assert shares(release(ask("number"), ask("mean", 1)), price()) == (x + x / 2, x / 2)
+    assert shares(release(ask("count"), ask("count", 1)), price()) == (1,)
+    assert shares(release(ask("count"), keyed=True), price()) == (x, x)
+    assert shares(release(ask("units"), keyed=True), price()) == (1,)
+    assert shares(release(keyed=True), price()) == (1,)
+    assert shares(release(keys=3), price()) == ()
+
+
+def test_b11_explicit_epsilons_set_shares_of_the_price() -> None:
+    fifth = Fraction(1, 5)
+    made = release(ask("count", epsilon=fifth), ask("total", 1), ask("mean", 2))
+    assert shares(made, price()) == (fifth, 2 * fifth, fifth, fifth)
+    found = spent(made, price(Fraction(2), Fraction(0)))
+    assert found.price.epsilon == 2
+    assert epsilon_of(found.noises[0], sensitivities(enforced(made), ADD)[0]) == fifth
+    everything = release(ask("count", epsilon=fifth), ask("total", 1, epsilon=fifth))
+    assert spent(everything, price(delta=Fraction(0))).price.epsilon == 2 * fifth
+
+
+def test_selection_epsilon_sets_the_share_of_the_count() -> None:
+    tenth = Fraction(1, 10)
+    assert shares(release(ask("count"), keyed=True), price(selection_epsilon=tenth)) == (tenth, 1 - tenth)
+    assert shares(release(ask("units"), ask("count", 1), keyed=True), price(selection_epsilon=tenth)) == (
+        Fraction(45, 100) + tenth,
+        Fraction(45, 100),
+    )
+
+
+def refused(code: str, made: Release, asked: Ask) -> None:
+    with pytest.raises(Refused) as caught:
+        calibrate(made, asked, ADD)
+    assert caught.value.code == code
+    assert caught.value.instead
+
+
+def test_f10_shares_beyond_the_price_are_refused() -> None:
+    refused("SHARES_EXCEED_PRICE", release(ask("count", epsilon=Fraction(13, 10))), price())
+    refused("SHARES_EXCEED_PRICE", release(ask("count", epsilon=ONE), ask("total", 1)), price())
+    refused("SHARES_EXCEED_PRICE", release(ask("count"), keyed=True), price(selection_epsilon=Fraction(12, 10)))
+    refused("BAD_PRICE", release(ask("count", epsilon=Fraction(-1))), price())
+    refused("SHARE_NEEDS_EPSILON", release(ask("count", epsilon=ONE)), price(None, rho=ONE))
+
+
+def test_e_no_selection_is_paid_for_without_private_keys() -> None:
+    refused("NO_SELECTION", release(ask("count"), keys=3), price(selection_epsilon=Fraction(1, 10)))
+    assert len(spent(release(ask("count"), keys=3), price()).noises) == 1
+
+
+# ---- delta ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_n8_delta_is_split_once() -> None:
+    d = Fraction(1, 10**9)
+    assert delta_split(d, conversion=True, selection=True) == (d / 2, d / 2)
+    assert delta_split(d, conversion=True, selection=False) == (d, 0)
+    assert delta_split(d, conversion=False, selection=True) == (0, d)
+    assert delta_split(d, conversion=False, selection=False) == (0, 0)
+
+
+def test_n8_gaussian_with_private_keys_halves_it() -> None:
+    found = spent(release(ask("count"), keyed=True, groups=4), price(noise=GAUSSIAN))
+    assert found.conversion == MICRO / 2
+    assert MICRO / 20 < found.price.delta <= MICRO / 2
+    assert found.delta == found.conversion + found.price.delta <= MICRO
+
+
+def test_n8_laplace_with_private_keys_spends_it_on_selection() -> None:
+    found = spent(release(ask("count"), keyed=True, groups=2), price(noise=LAPLACE))
+    assert found.conversion == 0
+    assert MICRO / 4 < found.price.delta == found.delta <= MICRO
+
+
+def test_a_selecting_mechanism_of_its_own() -> None:
+    """GAUSSIAN_THRESHOLD beside Laplace sums: one conversion of the total rho, Laplace's included."""
+    made = release(ask("total"), keyed=True)
+    found = spent(made, price(noise=LAPLACE, selection=GAUSSIAN))
+    assert isinstance(made.keys, PrivateKeys)
+    assert [n.mechanism for n in found.noises] == [GAUSSIAN if i == made.keys.count else LAPLACE for i in range(2)]
+    assert found.price.epsilon is None
+    back = epsilon_up(found.price.rho, found.conversion)
+    assert back is not None
+    assert Fraction(99, 100) <= back <= 1 + Fraction(1, 10**9)
+
+
+def test_what_needs_a_delta_is_refused_without_one() -> None:
+    nothing = price(delta=Fraction(0))
+    refused("PRIVATE_KEYS_NEED_DELTA", release(ask("count"), keyed=True), nothing)
+    refused("GAUSSIAN_NEEDS_DELTA", release(ask("count")), replace(nothing, noise=GAUSSIAN))
+    refused("RHO_NEEDS_DELTA", release(ask("count")), Ask(Fraction(0), rho=ONE))
+
+
+# ---- threshold -----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", Mechanism)
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_p5_selection_delta_is_reached(mechanism: Mechanism, adjacency: Adjacency) -> None:
+    """T is the least threshold whose exact tail gives delta = 1 - (1 - p)^l0: one less would spend more than was asked. Cells are 0 or 1."""
+    made = release(ask("count"), keyed=True, groups=3)
+    found = spent(made, price(noise=mechanism), adjacency)
+    allowed = MICRO - found.conversion
+    assert found.threshold is not None
+    assert isinstance(made.keys, PrivateKeys)
+    noise = found.noises[made.keys.count]
+    assert selection_delta_up(noise, found.threshold, 3) == found.price.delta <= allowed
+    assert selection_delta_up(noise, found.threshold - 1, 3) > allowed
+    assert found.price.delta == pytest.approx(1 - (1 - float(tail_up(noise, found.threshold - 1))) ** 3, rel=1e-6)
+
+
+def test_a13_a_minimum_does_not_change_the_price() -> None:
+    """noisy(units - (m - 1)) >= T: the threshold, its noise and its delta are those without a minimum."""
+    one, five = (spent(release(ask("count"), keyed=True, minimum=m), price(noise=LAPLACE)) for m in (1, 5))
+    assert one == five
+
+
+def test_a15_groups_are_selected_by_counts_of_units_alone() -> None:
+    """Cells beyond {0, 1} have a tail of their own: such a part never selects."""
+    made = release(ask("units"), keyed=True)
+    found = spent(made, price(noise=LAPLACE))
+    with pytest.raises(AssertionError):
+        reprice(replace(enforced(made), cells=(CellBound(0, 20),)), found, ADD)
+
+
+def test_keys_alone_take_the_mechanism_with_the_lower_threshold() -> None:
+    for groups in (1, 4, 40):
+        made = release(keyed=True, groups=groups)
+        best, *others = (spent(made, price(noise=m)).threshold for m in (None, LAPLACE, GAUSSIAN))
+        assert best == min(t for t in others if t is not None)
+
+
+# ---- single lemmas -------------------------------------------------------------------------------------------------------------------
+
+
+def claim(cell: CellBound, groups: int, adjacency: Adjacency) -> Any:
+    return sensitivities(Enforced(GroupCap(groups), (cell,), None, keyed=True), adjacency)[0]
+
+
+def test_p3_epsilon_is_reached() -> None:
+    """The densities of three coordinates shifted by their claim differ by exp(epsilon), at points beyond both."""
+    b = Fraction(7, 2)
+    s = claim(CellBound(0, 5), 3, ADD)
+    epsilon = epsilon_of(Noise(LAPLACE, b), s)
+    assert epsilon == Fraction(15) / b
+    ratio = sum(abs(9 - 0) / float(b) - abs(9 - 5) / float(b) for _ in range(3))
+    assert ratio == pytest.approx(float(epsilon))
+    assert epsilon_of(Noise(GAUSSIAN, b), s) is None
+
+
+def test_p4_rho_of_patterns() -> None:
+    """Replace-one: signed cells are worst in the same groups (2 m in each), counts in other groups (m in twice as many)."""
+    b = Noise(LAPLACE, Fraction(10))
+
+    def e(x: float) -> float:
+        return x * tanh(x / 2)
+
+    signed, counts = claim(CellBound(-10, 10), 2, REPLACE), claim(CellBound(0, 10), 2, REPLACE)
+    assert float(rho_of(b, signed)) == pytest.approx(max(2 * e(2), 4 * e(1)))
+    assert float(rho_of(b, counts)) == pytest.approx(4 * e(1))
+    assert float(rho_of(b, claim(CellBound(-10, 10), 2, ADD))) == pytest.approx(2 * e(1))
+    assert rho_of(Noise(GAUSSIAN, Fraction(100)), signed) == Fraction(2 * 400, 200)
+
+
+def test_a17_discrete_laplace_is_not_charged_the_continuous_rho() -> None:
+    """e tanh(e/2) >= the discrete law's own rho (its Renyi divergence of order 1 from the pmf) > e + exp(-e) - 1 at e = 1 and 3."""
+    for e in (1, 3):
+        charged = float(rho_of(Noise(LAPLACE, Fraction(1, e)), claim(CellBound(0, 1), 1, ADD)))
+        mass = {z: exp(-abs(z) * e) * (1 - exp(-e)) / (1 + exp(-e)) for z in range(-60, 60)}
+        divergence = sum(p * log(p / mass[z - 1]) for z, p in mass.items() if z - 1 in mass)
+        assert charged >= divergence - 1e-12
+        assert charged == pytest.approx(divergence, rel=1e-6)
+        assert charged > 1.2 * (e + exp(-e) - 1) or e == 3
+
+
+def test_n2_row_weights_are_charged_as_one_coordinate() -> None:
+    """R = 10, b = 10 rows: ten coordinates would be .05 of rho, one is .462; that is what is charged."""
+    s = sensitivities(Enforced(RowWeights(10), (CellBound(0, 1, weighted=True),), None, keyed=True), ADD)[0]
+    assert float(rho_of(Noise(LAPLACE, Fraction(10 << 20)), s)) == pytest.approx(tanh(0.5))
+    made = release(ask("count"), ask("total", 1), keys=9, weights=10)
+    assert spent(made, price(delta=Fraction(0))).price.epsilon == 1
+    assert spent(made, price(noise=GAUSSIAN)).epsilon == 1
+
+
+def test_replace_one_costs_more_noise() -> None:
+    """Twice L1 for a signed sum in one group; for a count, twice the coordinates."""
+    made = release(ask("total", per_row=Interval(Fraction(-5), Fraction(5))), groups=1, keys=9)
+    one, two = (spent(made, price(noise=LAPLACE), adjacency).noises[0].parameter for adjacency in Adjacency)
+    assert two == 2 * one
+
+
+# ---- the ends of the range -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_noise_off(adjacency: Adjacency) -> None:
+    """epsilon = 1e20, delta = 1: Laplace that is never drawn but 0, threshold 1."""
+    made = release(ask("count"), ask("mean", 1), ask("total", 2), keyed=True)
+    found = spent(made, price(Fraction(10**20), ONE), adjacency)
+    assert mechanisms(found) == {LAPLACE}
+    assert found.threshold == 1
+    assert found.price.epsilon == 10**20
+    assert found.delta <= 1
+    assert all(noise.parameter < Fraction(1, 10**12) for noise in found.noises)
+    assert mechanisms(spent(made, price(Fraction(10**20), ONE, noise=GAUSSIAN), adjacency)) == {GAUSSIAN}
+
+
+def test_a_statement_that_shows_listed_keys_alone_is_free() -> None:
+    found = spent(release(keys=3), price())
+    assert (found.noises, found.price.epsilon, found.price.rho, found.price.delta) == ((), 0, 0, 0)
+
+
+def test_guarantee_is_the_conversion_of_what_is_charged() -> None:
+    found = spent(release(ask("count"), groups=20, keys=90), price(noise=GAUSSIAN))
+    assert found.epsilon is not None
+    assert delta_up(found.price.rho, found.epsilon) <= MICRO
