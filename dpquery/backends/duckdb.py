@@ -9,7 +9,7 @@ from typing import Any
 from dpquery.backends import exact, inspect, names, relation
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import Worker
-from dpquery.backends.source import Identity, find, fingerprint, identity, opening
+from dpquery.backends.source import Identity, allowed, find, fingerprint, identity, opening
 from dpquery.errors import Fault
 from dpquery.plan.rel import Public
 from dpquery.schema.model import Schema
@@ -85,8 +85,12 @@ class DuckDB:
 
     def _start(self) -> tuple[Worker, Identity]:
         seen, source, limits = identity(self._schema), find(self._schema), self._schema.limits
-        allowed = "[" + ", ".join(names.text(str(p)) for p in source.files if source.database is None) + "]"
-        config = {"memory": limits.memory, "threads": limits.threads, "allowed": allowed, "statements": opening(self._schema, source)}
+        config = {
+            "memory": limits.memory,
+            "threads": limits.threads,
+            "allowed": allowed(source),
+            "statements": opening(self._schema, source),
+        }
         return Worker(config), seen
 
     def _fresh(self) -> None:

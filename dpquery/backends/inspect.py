@@ -166,10 +166,20 @@ def collations(create: str) -> dict[str, str]:
     for tokens in _definitions(create):
         words = [t.casefold() for t in tokens]
         if "collate" in words[1:]:
-            collation = "".join(tokens[words.index("collate", 1) + 1 :][:1]).strip('"')
-            if collation.casefold() not in _BINARY:
+            collation = _collation(tokens[words.index("collate", 1) + 1 :])
+            if collation not in _BINARY:
                 found[_plain(tokens[0])] = collation
     return found
+
+
+def _collation(tokens: Sequence[str]) -> str:
+    """The collation's name at the front of the tokens: words joined by dots."""
+    words = [_plain(t).casefold() for t in tokens[:1]]
+    for dot, word in zip(tokens[1::2], tokens[2::2], strict=False):
+        if dot != ".":
+            break
+        words.append(_plain(word).casefold())
+    return ".".join(words)
 
 
 def _plain(token: str) -> str:

@@ -60,7 +60,7 @@ def _whole(database: Path) -> None:
 def _files(table: Table, files: Files, folder: Path) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in files.patterns:
-        matches = {Path(p).resolve() for p in glob.glob(str(folder / pattern), recursive=True) if os.path.isfile(p)}
+        matches = {Path(p).resolve() for p in glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True) if os.path.isfile(p)}
         if not matches:
             raise _missing(pattern)
         found |= matches
@@ -136,8 +136,14 @@ def reading(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) ->
     return f"SELECT {', '.join(items)} FROM {_read_csv(files.csv, paths, header)}"
 
 
+def allowed(source: Source) -> str:
+    """The files that the sealed engine may open, each by its name and by the pattern that means it alone: both are held against the list."""
+    files = () if source.database is not None else source.files
+    return "[" + ", ".join(names.text(name) for p in files for name in dict.fromkeys((str(p), glob.escape(str(p))))) + "]"
+
+
 def _list(paths: tuple[Path, ...]) -> str:
-    """The files as a list of names that hold no patterns any more."""
+    """The files as a list of patterns that mean one file each."""
     return "[" + ", ".join(names.text(glob.escape(str(p))) for p in paths) + "]"
 
 

@@ -37,17 +37,16 @@ class _Engine:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.key: tuple[int, int, int] | None = None
+        self.key: tuple[int, int] | None = None
         self.con: duckdb.DuckDBPyConnection | None = None
 
     def connection(self, limits: Limits | None) -> duckdb.DuckDBPyConnection:
         """The kept connection, made anew for other limits (None: any will do) and in a forked process, where an engine's threads are gone."""
         from dpquery.backends.seal import Allowance, connect, seal
 
-        kept = self.con is not None and self.key is not None and self.key[0] == os.getpid()
         wanted = limits or Limits()
-        key = (os.getpid(), wanted.memory, wanted.threads)
-        if self.con is None or not kept or (limits is not None and self.key != key):
+        key = (wanted.memory, wanted.threads)
+        if self.con is None or (limits is not None and self.key != key):
             self.con = connect(Allowance(wanted.memory, wanted.threads))
             seal(self.con)
             self.key = key
@@ -55,10 +54,13 @@ class _Engine:
 
 
 _ENGINE = _Engine()
+_ABANDONED: list[object] = []
 
 
 def _after_fork() -> None:
-    """A lock that another thread held at the fork would stay shut."""
+    """The parent's engine is left as it is, neither used nor ended: its threads are not here. Its lock may be held by one of them."""
+    _ABANDONED.append(_ENGINE.con)
+    _ENGINE.con = None
     _ENGINE.lock = threading.Lock()
 
 

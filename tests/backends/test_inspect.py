@@ -1,0 +1,97 @@
+"""What the owner learns of a source: its catalogue, never a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from conftest import write
+
+from dpquery.backends import inspect
+from dpquery.backends.duckdb import DuckDB
+from dpquery.errors import Fault
+from dpquery.schema.model import Schema
+from dpquery.schema.physical import PhysicalKind
+
+Opened = Callable[[Schema], DuckDB]
+
+ODD = """
+CREATE TABLE users(
+    uid INTEGER PRIMARY KEY, country VARCHAR COLLATE NOCASE, "a, ) COLLATE x" VARCHAR DEFAULT 'y COLLATE z', born DATE NOT NULL,
+    email VARCHAR UNIQUE NOT NULL, mood ENUM('HIV', 'it''s (Flu)'), twice INTEGER GENERATED ALWAYS AS (uid * 2), both_ DECIMAL(10, 2),
+    nested STRUCT(a ENUM('HIV'), b INTEGER)[], UNIQUE (born, email));
+CREATE VIEW orders AS SELECT uid AS oid, uid, 1.0 AS amount FROM users;
+CREATE SCHEMA other;
+CREATE TABLE other.regions(country VARCHAR COLLATE NOCASE.NOACCENT, region VARCHAR COLLATE "BINARY");
+"""
+
+
+def test_a_table_is_described_as_its_catalogue_says(tmp_path: Path, opened: Opened) -> None:
+    found = opened(write(tmp_path, data=ODD)).describe()
+    users = found["users"]
+    assert users.kind is PhysicalKind.TABLE
+    types = {c.name: c.type for c in users.columns}
+    assert types == {
+        "uid": "INTEGER",
+        "country": "VARCHAR",
+        "a, ) COLLATE x": "VARCHAR",
+        "born": "DATE",
+        "email": "VARCHAR",
+        "mood": "ENUM",
+        "twice": "INTEGER",
+        "both_": "DECIMAL(10,2)",
+        "nested": types["nested"],
+    }
+    assert "HIV" not in repr(found)
+    assert {c.name for c in users.columns if c.generated} == {"twice"}
+    assert {c.name: c.collation for c in users.columns if c.collation} == {"country": "nocase"}
+    assert {c.name for c in users.columns if c.not_null} == {"uid", "born", "email"}
+    assert users.unique == {"uid", "email"}
+
+
+def test_n5_a_view_is_called_one(tmp_path: Path, opened: Opened) -> None:
+    found = opened(write(tmp_path, data=ODD)).describe()
+    assert found["orders"].kind is PhysicalKind.VIEW
+
+
+def test_a_table_that_is_not_there_is_left_out(tmp_path: Path, opened: Opened) -> None:
+    backend = opened(write(tmp_path, data=ODD))
+    assert set(backend.describe()) == {"users", "orders"}  # `regions` is in another schema of the database
+
+
+def test_a_relation_can_be_read_by_the_owner(kept: DuckDB) -> None:
+    orders = kept.describe()["orders"]
+    assert kept.owner_rows(f"SELECT count(*) FROM {orders.relation} WHERE {orders.columns[1].sql} IS NOT NULL") == [(300,)]
+
+
+def test_a7_collations_are_found_wherever_they_stand() -> None:
+    assert inspect.collations("CREATE TABLE t(a VARCHAR COLLATE nocase, b VARCHAR);") == {"a": "nocase"}
+    assert inspect.collations('CREATE TABLE t(a VARCHAR COLLATE "BINARY".NOCASE NOT NULL, b VARCHAR)') == {"a": "binary.nocase"}
+    assert inspect.collations('CREATE TABLE s."t, (x"("q""c" VARCHAR NOT NULL COLLATE "nfc", d INTEGER CHECK((d > 1)))') == {'q"c': "nfc"}
+    assert inspect.collations("CREATE TABLE t(a VARCHAR COLLATE BINARY, \"collate\" VARCHAR, c VARCHAR DEFAULT('COLLATE nocase'))") == {}
+
+
+def test_files_are_described_for_a_draft(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as con:
+        con.execute(ODD)
+    duckdb.execute(f"COPY (SELECT 1::SMALLINT AS uid, 'x' AS name) TO '{tmp_path / 'b.parquet'}' (FORMAT parquet)")
+    (tmp_path / "c.csv").write_text("uid,date\n1,2020-01-01\n")
+    tables = inspect.files([tmp_path / "a.duckdb", tmp_path / "b.parquet", tmp_path / "c.csv"])
+    assert [(t.name, str(t.kind)) for t in tables] == [("users", "table"), ("other.regions", "table"), ("b", "parquet"), ("c", "csv")]
+    assert [[(c.name, c.type) for c in t.columns] for t in tables[2:]] == [
+        [("uid", "SMALLINT"), ("name", "VARCHAR")],
+        [("uid", "VARCHAR"), ("date", "VARCHAR")],
+    ]
+    assert tables[0].files == (str(tmp_path / "a.duckdb"),)
+
+
+def test_a_draft_of_what_is_not_there_or_no_data_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(Fault) as missing:
+        inspect.files([tmp_path / "no.parquet"])
+    assert missing.value.code == "DATA_MISSING"
+    (tmp_path / "bad.parquet").write_text("no parquet")
+    with pytest.raises(Fault) as broken:
+        inspect.files([tmp_path / "bad.parquet"])
+    assert broken.value.code == "DATA_UNREADABLE"
