@@ -21,8 +21,8 @@ def places(schema: Schema) -> tuple[Path, ...]:
     """The id files of the schema's private data: beside the database, or one for each pattern of files."""
     if schema.database is not None:
         return (schema.database.with_name(schema.database.name + SUFFIX),)
-    patterns = (table.files.pattern for table in schema.tables.values() if table.files is not None and not table.public)
-    return tuple(dict.fromkeys(_beside(schema.file.parent, pattern) for pattern in patterns))
+    files = (table.files for table in schema.tables.values() if table.files is not None and not table.public)
+    return tuple(dict.fromkeys(_beside(schema.file.parent, pattern) for one in files for pattern in one.patterns))
 
 
 def free(schema: Schema) -> None:
@@ -64,13 +64,14 @@ def belongs(schema: Schema, ledger: str) -> None:
 
 
 def _beside(folder: Path, pattern: str) -> Path:
-    """The id file of a pattern: beside the file, or in the deepest folder that the pattern names in full."""
+    """The id file of a pattern: beside the file; for many files hidden in the deepest folder named in full, where the pattern cannot match it."""
+    if not _MAGIC.search(pattern):
+        path = (folder / pattern).resolve()
+        return path.with_name(path.name + SUFFIX)
     steps = Path(pattern).parts
-    fixed = 0
-    while fixed < len(steps) - 1 and not _MAGIC.search(steps[fixed]):
-        fixed += 1
-    name = "_".join(steps[fixed:])
-    return folder.joinpath(*steps[:fixed]).resolve() / (_MAGIC.sub("_", name) + SUFFIX)
+    fixed = next(i for i, step in enumerate(steps) if _MAGIC.search(step))
+    name = _MAGIC.sub("_", "_".join(steps[fixed:]))
+    return folder.joinpath(*steps[:fixed]).resolve() / f".{name}{SUFFIX}"
 
 
 def _write(place: Path, content: str, written: list[Path]) -> None:

@@ -70,16 +70,20 @@ def _beside(where: Path) -> tuple[Path, ...]:
 def _place(draft: Path, where: Path) -> None:
     """The finished file gets its name in one step, unless another took it meanwhile."""
     try:
-        try:
-            os.link(draft, where)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            if where.exists():
-                raise FileExistsError from None
-            os.rename(draft, where)
+        _named(draft, where)
         binding.settled(where.parent)
     except FileExistsError:
         raise Refused("LEDGER_EXISTS", f"there is a ledger at {where} already", instead="use it") from None
     except OSError as error:
         raise Fault("LEDGER_FAILED", f"{where} cannot be written: {error.strerror}", instead="name a folder that is writable") from None
+
+
+def _named(draft: Path, where: Path) -> None:
+    try:
+        os.link(draft, where)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(where):
+            raise FileExistsError from None
+        os.rename(draft, where)

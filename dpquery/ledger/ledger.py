@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -84,8 +84,7 @@ class Ledger:
 
     def balance(self, analyst: str) -> Balance:
         """What the analyst's own account has spent and has left: a function of that account alone."""
-        key = reserve.route(self.schema, analyst)[0]
-        return self._balance(self._read(lambda tx: _account(tx, key)))
+        return self._balance(self._own(analyst))
 
     def balances(self) -> tuple[Balance, ...]:
         """All accounts that ever were, the data set's first. For the owner."""
@@ -94,13 +93,13 @@ class Ledger:
 
     def fits(self, analyst: str, price: Price) -> bool:
         """Whether the analyst's own account has room for the price now."""
-        return self.count_fits(analyst, price) > 0
+        account, amounts = self._own(analyst), _amounts(price)
+        return not self._locked(account) and (self.terms.unsafe_testing or policy.accepts(account, amounts))
 
     def count_fits(self, analyst: str, price: Price) -> int:
         """How often the price fits into the analyst's own account from now on; 1,000,000 stands for that and more."""
-        key, amounts = reserve.route(self.schema, analyst)[0], _amounts(price)
-        account = self._read(lambda tx: _account(tx, key))
-        if policy.locked(account, self.schema.limits.timeouts_per_account):
+        account, amounts = self._own(analyst), _amounts(price)
+        if self._locked(account):
             return 0
         return policy.MANY if self.terms.unsafe_testing else policy.count(account, amounts)
 
@@ -171,19 +170,29 @@ class Ledger:
     def _refusal(self, accounts: list[Account], amounts: Amounts) -> OverBudget | None:
         """Why the price is not charged. What it says is a function of the analyst's own account, but for a bare no of the others."""
         own = accounts[0]
-        if policy.locked(own, self.schema.limits.timeouts_per_account):
+        if self._locked(own):
             return policy.account_locked(own)
         full = None if self.terms.unsafe_testing else policy.refusing(accounts, amounts)
         return None if full is None else policy.over_budget(full, own, amounts)
+
+    def _own(self, analyst: str) -> Account:
+        key = reserve.route(self.schema, analyst)[0]
+        return self._read(lambda tx: _account(tx, key))
+
+    def _locked(self, account: Account) -> bool:
+        return policy.locked(account, self.schema.limits.timeouts_per_account)
 
     def _balance(self, account: Account) -> Balance:
         return policy.balance(account, self.terms, self.schema.limits.timeouts_per_account)
 
     def _rows(self) -> Iterator[Row]:
         first = 1
-        while page := self._read(lambda tx, first=first: tx.rows(first, PAGE)):  # type: ignore[misc]
+        while page := self._page(first):
             yield from page
             first = page[-1].seq + 1
+
+    def _page(self, first: int) -> Sequence[Row]:
+        return self._read(lambda tx: tx.rows(first, PAGE))
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
         return self._store.read(lambda tx: work(self._steady(tx)))

@@ -51,5 +51,5 @@ def test_one_text_per_amount(value: Fraction) -> None:
 
 @pytest.mark.parametrize("written", ["nan", "inf", "-1", "0.1 ", "1e-1", "0.10", "", "x", "1_000", None, 0.1, 1])
 def test_only_amounts_are_read(written: object) -> None:
-    with pytest.raises(ValueError, match="amount|decimal"):
+    with pytest.raises(ValueError, match=r"amount|decimal"):
         parsed(written)

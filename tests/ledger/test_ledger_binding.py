@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 
 import pytest
@@ -89,9 +90,12 @@ def test_files_have_one_id_file_for_each_pattern(shop: Shop) -> None:
     (shop.folder / "data" / "2020").mkdir(parents=True)
     schema = shop.schema(source=None, tables=tables)
     names = [str(p.relative_to(shop.folder.resolve())) for p in binding.places(schema)]
-    assert names == ["users.parquet.ledger-id", "data/2020/_.parquet.ledger-id", "data/__part-_0-9_.parquet.ledger-id"]
+    assert names == ["users.parquet.ledger-id", "data/2020/._.parquet.ledger-id", "data/.__part-_0-9_.parquet.ledger-id"]
     shop.create(schema)
     assert all(p.exists() for p in binding.places(schema))
+    assert glob.glob(str(shop.folder / "data" / "**"), recursive=True) == [f"{shop.folder}/data/", f"{shop.folder}/data/2020"], (
+        "no pattern finds an id file"
+    )
     shop.open(schema)
     binding.places(schema)[2].unlink()
     with pytest.raises(Fault):

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise, product
 
 import pytest
 from ledger_shop import gaussian, laplace
@@ -11,8 +13,6 @@ from dpquery.accounting.event import Price
 from dpquery.ledger import policy
 from dpquery.ledger.model import Account, Amounts, Kind, Limit
 
-MILLIONTH = "1e-6"
-
 
 def account(epsilon: str, delta: str = "0", conv: str | None = None) -> Account:
     cap = Limit(Decimal(epsilon), Decimal(delta))
@@ -20,8 +20,6 @@ def account(epsilon: str, delta: str = "0", conv: str | None = None) -> Account:
 
 
 def after(account: Account, price: Price, times: int = 1) -> Account:
-    from dataclasses import replace
-
     return replace(account, spent=account.spent + Amounts.of(price).times(times))
 
 
@@ -100,8 +98,6 @@ def test_delta_conv_stays_when_the_cap_changes() -> None:
 @pytest.mark.parametrize("delta", ["0", "1e-9", "4e-7", "6e-7", "1e-6"])
 @pytest.mark.parametrize("epsilon", ["0.5", "1"])
 def test_a_lowered_cap_accepts_no_more_than_the_largest(epsilon: str, delta: str) -> None:
-    from itertools import product
-
     largest, lowered = account("1", "1e-6"), account(epsilon, delta, conv="5e-7")
     prices = [laplace(e, d) for e, d in product(["0.1", "0.5", "0.7", "1"], ["0", "1e-9", "4e-7", "5e-7"])] + [
         gaussian(r, d) for r, d in product(["0.001", "0.02", "0.0235"], ["0", "1e-7"])
@@ -112,8 +108,6 @@ def test_a_lowered_cap_accepts_no_more_than_the_largest(epsilon: str, delta: str
 
 
 def test_refusing_names_the_first_account_that_decides() -> None:
-    from dataclasses import replace
-
     small, large = account("0.5"), account("4")
     untested = replace(small, tested=False, key="dataset", kind=Kind.DATASET)
     assert policy.refusing([large, untested], Amounts.of(laplace("1"))) is None
@@ -145,7 +139,7 @@ def test_ladder_is_fixed_in_advance_and_adds_up() -> None:
     rungs = policy.ladder(used)
     assert [(r.rho, r.epsilon, r.delta) for r in rungs] == [(r.rho, r.epsilon, r.delta) for r in policy.ladder(fresh)]
     assert sum(r.delta for r in rungs) <= Decimal("5e-7")
-    assert all(b.rho == 2 * a.rho and b.epsilon > a.epsilon for a, b in zip(rungs, rungs[1:], strict=False))
+    assert all(b.rho == 2 * a.rho and b.epsilon > a.epsilon for a, b in pairwise(rungs))
     reading = next(r for r in rungs if r.holds)
     assert reading.rho / 2 < Decimal("0.01") <= reading.rho
     for j, rung in enumerate(rungs, 1):
@@ -163,8 +157,6 @@ def test_words_of_a_refusal() -> None:
 
 
 def test_words_about_other_accounts_say_no_number_of_theirs() -> None:
-    from dataclasses import replace
-
     own, whole = account("4"), replace(after(account("8"), laplace("7.77")), key="dataset", kind=Kind.DATASET, name="dataset")
     said = str(policy.over_budget(whole, own, Amounts.of(laplace("0.5"))))
     assert "7.77" not in said
