@@ -13,6 +13,13 @@ def rows_per_cell(contributions: Contributions, rows_per_unit: int | None) -> in
     return max(1, contributions.rows if rows_per_unit is None else min(contributions.rows, rows_per_unit))
 
 
+def cap_note(contributions: Contributions, rows_per_unit: int | None) -> tuple[str, ...]:
+    """A note about the cap on rows, where a unit may have more of them."""
+    if rows_per_unit is not None and rows_per_unit <= contributions.rows:
+        return ()
+    return (f"at most {contributions.rows} rows of a unit count in a group (max_rows_per_group)",)
+
+
 def row_bounds(ask: AggregateAsk, argument: Scalar) -> Interval | None:
     """The bounds of one row: as written, else by interval arithmetic from the schema; None where there are none."""
     return ask.per_row or interval(argument)

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from dpquery.aggregates import linear
-from dpquery.aggregates.bounds import WEIGHED, no_per_group, no_per_row, rows_per_cell
+from dpquery.aggregates.bounds import WEIGHED, cap_note, no_per_group, no_per_row, rows_per_cell
 from dpquery.aggregates.card import Card, Planned
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
@@ -26,7 +26,8 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
         return Planned(parts, INTEGER, Fraction(1, 2**WEIGHT_BITS), Interval(Fraction(0), Fraction(contributions.weights)))
     low, high = _bounds(ask, rows_per_cell(contributions, rows_per_unit), rows_per_unit)
     parts = fits(ask, (Part(row, counted(low, high), ask.where),), None)
-    return Planned(parts, INTEGER, Fraction(1), Interval(Fraction(low), Fraction(high)))
+    notes = cap_note(contributions, rows_per_unit) if ask.per_group is None else ()
+    return Planned(parts, INTEGER, Fraction(1), Interval(Fraction(low), Fraction(high)), notes)
 
 
 def _bounds(ask: AggregateAsk, rows: int, rows_per_unit: int | None) -> tuple[int, int]:

@@ -38,7 +38,7 @@ def grid(argument: Scalar, magnitude: Fraction, fineness: Fraction | None = None
     if not doublings:
         return Grid(step)
     step *= 2**doublings
-    return Grid(step, (f"values are rounded to multiples of {_plain(step)}: the bounds are too wide for a finer grid",))
+    return Grid(step, (f"values are rounded to multiples of {plain(step)}: the bounds are too wide for a finer grid",))
 
 
 def _own_step(argument: Scalar) -> Fraction | None:
@@ -60,7 +60,8 @@ def _ceil_log2(value: Fraction) -> int:
     return k
 
 
-def _plain(value: Fraction) -> str:
+def plain(value: Fraction) -> str:
+    """A number for people: whole, or to six digits."""
     return str(value.numerator) if value.denominator == 1 else f"{value.numerator / value.denominator:.6g}"
 
 
@@ -80,7 +81,7 @@ def cell_units(ask: AggregateAsk, bounds: Interval, step: Fraction) -> tuple[int
     if low > high:
         raise Refused(
             "BAD_BOUNDS",
-            f"no multiple of the grid step {_plain(step)} lies between the bounds of {ask.label}",
+            f"no multiple of the grid step {plain(step)} lies between the bounds of {ask.label}",
             position=ask.position,
             instead="give bounds that are at least one step apart",
         )

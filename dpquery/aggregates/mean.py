@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpquery.aggregates.bounds import missing, numeric, row_bounds, rows_per_cell
+from dpquery.aggregates.bounds import cap_note, missing, numeric, row_bounds, rows_per_cell
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.fieller import ratios
@@ -47,7 +47,8 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     number: Cell = counted(0, most) if contributions.weights is None else Additive(1)
     values = Units(argument, fine.step, low, high, centred=True)
     parts = fits(ask, (Part(values, distance, ask.where), Part(One(argument), number, ask.where)), contributions.weights)
-    notes = (ROW_WEIGHTED, *fine.notes) if contributions.weights is None else (ROW_WEIGHTED, WEIGHED, *fine.notes)
+    how = cap_note(contributions, rows_per_unit) if contributions.weights is None else (WEIGHED,)
+    notes = (ROW_WEIGHTED, *how, *fine.notes)
     return Planned(parts, FLOAT, fine.step, Interval(low * fine.step, high * fine.step), notes)
 
 

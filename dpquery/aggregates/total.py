@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpquery.aggregates import linear
 from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, numeric, row_bounds, rows_per_cell
 from dpquery.aggregates.card import Card, Planned
-from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, row_units
+from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, plain, row_units
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import WEIGHT_BITS, Additive, Clamp, Part, Units
 from dpquery.plan.scalar import Interval, Scalar
@@ -35,7 +35,8 @@ def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, most: int) -> 
     not_zero(ask, low, high)
     cell = Clamp(min(low, low * most), max(high, high * most))
     parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
-    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), fine.notes)
+    notes = (f"rows are clamped to [{plain(low * fine.step)}, {plain(high * fine.step)}]", *fine.notes)
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), notes)
 
 
 def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group: Interval) -> Planned:

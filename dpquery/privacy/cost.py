@@ -125,7 +125,8 @@ def _priced(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency) ->
     noises = _pure_noises(plan) if pure else _rho_noises(plan, choice, conversion)
     least = None if selecting is None else threshold(noises[selecting], selection, groups_of_a_unit(plan.bounds))
     price = _price(plan.bounds, noises, least, adjacency)
-    epsilon = price.epsilon if pure else ask.epsilon or epsilon_up(price.rho, conversion)
+    whole = ask.epsilon if sum(plan.shares) == 1 else None
+    epsilon = price.epsilon if pure else whole or epsilon_up(price.rho, conversion)
     return Priced(noises, least, price, plan.shares, epsilon, conversion + price.delta, conversion)
 
 

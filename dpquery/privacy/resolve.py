@@ -61,12 +61,13 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     Source  design 4.2 to 4.4.
     """
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
-    planned = [_planned(ask, draft.contributions, rel) for ask in draft.asks]
+    limits = _limits(draft.contributions, rows_per_unit(rel))
+    planned = [_planned(ask, limits, rel) for ask in draft.asks]
     private = bool(draft.keys) and facts.keys is None
     parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, parts in planned for part in parts)]))
     aggregates = tuple(replace(aggregate, parts=tuple(parts.index(part) for part in own)) for aggregate, own in planned)
     keys = _keys(draft, facts, parts)
-    table = UnitTable(rel, draft.keys, parts, _bounding(draft, keys, rel))
+    table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
     lemmas(release)
     return replace(release, warnings=_warnings(release, draft.contributions))
@@ -192,6 +193,11 @@ def _cap(rel: Private, rows: int) -> Private:
 # ---- aggregates ----------------------------------------------------------------------------------------------------------------------
 
 
+def _limits(given: Contributions, most: int | None) -> Contributions:
+    """The limits in force, with no more row weight than the rows that a unit can have."""
+    return given if given.weights is None or most is None else replace(given, weights=max(1, min(given.weights, most)))
+
+
 def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> tuple[Aggregate, tuple[Part, ...]]:
     """The aggregate, with its parts yet to be numbered."""
     if ask.card == "units" and isinstance(ask.argument, Column) and ask.argument.id in owning(rel):
@@ -221,18 +227,16 @@ def _key_set(rows: Iterable[tuple[Value, ...]]) -> tuple[tuple[Value, ...], ...]
     return tuple(sorted(found, key=lambda row: tuple((value is None, value) for value in row)))
 
 
-def _bounding(draft: Draft, keys: Keys, rel: Private) -> Bounding:
-    contributions = draft.contributions
-    if contributions.weights is None:
-        return _group_cap(draft.keys, keys, max(1, contributions.groups), fixed(rel))
+def _bounding(columns: tuple[Key, ...], limits: Contributions, keys: Keys, rel: Private) -> Bounding:
+    if limits.weights is None:
+        return _group_cap(columns, keys, max(1, limits.groups), fixed(rel))
     if isinstance(keys, PrivateKeys):
         raise Refused(
             "ROW_WEIGHTS",
             "max_rows_contributed bounds rows, not groups, so that it does not go with private keys",
             instead="use max_groups_contributed and max_rows_per_group, or list the keys",
         )
-    most = rows_per_unit(rel)
-    return RowWeights(contributions.weights if most is None else max(1, min(contributions.weights, most)))
+    return RowWeights(limits.weights)
 
 
 def _group_cap(columns: tuple[Key, ...], keys: Keys, groups: int, known: frozenset[int]) -> GroupCap:

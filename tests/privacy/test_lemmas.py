@@ -26,7 +26,7 @@ def lemmas() -> Iterator[FunctionType]:
                 yield value
 
 
-@pytest.mark.parametrize("lemma", lemmas(), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("lemma", list(lemmas()), ids=lambda f: f.__name__)
 def test_a_public_function_is_a_lemma_with_five_parts(lemma: FunctionType) -> None:
     text = inspect.getdoc(lemma) or ""
     assert FIRST.match(text)
@@ -35,7 +35,7 @@ def test_a_public_function_is_a_lemma_with_five_parts(lemma: FunctionType) -> No
     assert min(places) > 0
 
 
-@pytest.mark.parametrize("lemma", lemmas(), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("lemma", list(lemmas()), ids=lambda f: f.__name__)
 def test_the_tests_that_a_lemma_names_exist(lemma: FunctionType) -> None:
     tight = re.search(r"^Tight\s+(.*?)^Source", inspect.getdoc(lemma) or "", re.S | re.M)
     assert tight
