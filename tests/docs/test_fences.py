@@ -108,3 +108,10 @@ def test_make_lists_its_targets() -> None:
     targets = set(re.findall(r"^make (\S+)", listed, re.MULTILINE))
     assert {"demo", "test", "test-all", "lint", "types", "imports", "bench"} <= targets
     assert targets == set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def test_the_list_of_functions_is_the_list_of_functions() -> None:
+    """Write it anew with: python -c "from dpquery.plan.functions import reference; print(reference(), end='')" > docs/functions.md"""
+    from dpquery.plan.functions import reference
+
+    assert (ROOT / "docs/functions.md").read_text() == reference()
