@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpquery import ledger as ledgers
+import dpquery.ledger as ledgers
 from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.ledger import Finding, Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpquery import ledger as ledgers
+import dpquery.ledger as ledgers
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends import inspect
 from dpquery.engine.session import Session

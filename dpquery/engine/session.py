@@ -132,7 +132,9 @@ class Session:
         with _ticking(progress):
             exact = self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
         if self._version(ledger) != version:
-            raise Fault("DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again")
+            raise Fault(
+                "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
+            )
         if reprice(prepared.lowered.enforced, prepared.priced, self.schema.adjacency) != prepared.priced.price:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
         return noise.add(exact, prepared.release, prepared.priced, SystemBits())
@@ -144,7 +146,12 @@ class Session:
         rows = table.column(table.num_columns - 1).to_pylist() if how.rowed else None
         table = table.select(range(len(how.outputs)))
         bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
-        said = (*prepared.question.warnings, *receipt.plan_warnings(prepared, self.schema), *lost, *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)))
+        said = (
+            *prepared.question.warnings,
+            *receipt.plan_warnings(prepared, self.schema),
+            *lost,
+            *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)),
+        )
         paper = receipt.receipt(prepared, self.schema, entry, version, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 
@@ -156,7 +163,9 @@ class Session:
             fault = Fault("INTERRUPTED", "the query was interrupted (the price stays charged)", entry=entry.id)
             self._drop_backend()
         else:
-            fault = Fault("INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id)
+            fault = Fault(
+                "INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id
+            )
         ledger.settle(entry.id, "failed" if fault.code in BLAMELESS else "timeout")
         return fault
 
@@ -183,7 +192,9 @@ class Session:
         """The number of the data version at hand; a version that the owner has not registered is refused."""
         version = self._version(ledger)
         if version is None:
-            raise SchemaError("DATA_NOT_REGISTERED", "the data is not a version that its owner registered", instead="the owner runs `dpquery check --register`")
+            raise SchemaError(
+                "DATA_NOT_REGISTERED", "the data is not a version that its owner registered", instead="the owner runs `dpquery check --register`"
+            )
         return version
 
     def _drop_backend(self) -> None:

@@ -22,8 +22,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TYPE_NAMES = {
-    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "uint64": "UBIGINT", "float": "FLOAT",
-    "double": "DOUBLE", "string": "VARCHAR", "large_string": "VARCHAR", "string_view": "VARCHAR", "date32[day]": "DATE", "null": "NULL",
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint64": "UBIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "large_string": "VARCHAR",
+    "string_view": "VARCHAR",
+    "date32[day]": "DATE",
+    "null": "NULL",
 }
 Bar = tuple[Any, Any] | None
 NoisyColumn = tuple[str, Type, Sequence[Value]]
@@ -61,7 +72,11 @@ def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: 
         names = [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
         kept = tuple(Output(name, Affine(column[0]) if column[0].startswith("a") else None) for name, column in zip(names, given, strict=False))
         raw = Post(f"SELECT {', '.join(column[0] for column in given)} FROM noisy ORDER BY __row", kept)
-        return raw, post.run(raw, given, limits), ("What the statement does with the released values failed; here are the released values themselves.",)
+        return (
+            raw,
+            post.run(raw, given, limits),
+            ("What the statement does with the released values failed; here are the released values themselves.",),
+        )
 
 
 def type_names(table: pa.Table) -> tuple[str, ...]:
@@ -76,7 +91,9 @@ def _type_name(arrow: pa.DataType) -> str:
     return TYPE_NAMES.get(text, "TIMESTAMP" if text.startswith("timestamp") else text.upper())
 
 
-def intervals(outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction) -> tuple[tuple[Bar, ...] | None, ...]:
+def intervals(
+    outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction
+) -> tuple[tuple[Bar, ...] | None, ...]:
     """The error bars of each output column, parallel to the answer's rows; `rows` are their places in the noisy table, None where rows were merged."""
     if rows is None:
         return tuple(None for _ in outputs)
@@ -84,7 +101,9 @@ def intervals(outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Nois
     return tuple(None if o.interval is None else _bars(o.interval, named, rows, noisy, priced, confidence) for o in outputs)
 
 
-def _bars(how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[int], noisy: Noisy, priced: Priced, confidence: Fraction) -> tuple[Bar, ...]:
+def _bars(
+    how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[int], noisy: Noisy, priced: Priced, confidence: Fraction
+) -> tuple[Bar, ...]:
     match how:
         case Affine(aggregate=name, factor=factor, offset=offset):
             a = named[name]
@@ -119,7 +138,9 @@ def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Ba
     said = []
     if isinstance(release.keys, PrivateKeys):
         if groups == 0:
-            said.append("No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more.")
+            said.append(
+                "No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more."
+            )
         else:
             said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
     for place, output in enumerate(outputs):
@@ -128,7 +149,9 @@ def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Ba
             continue
         wide = sum(1 for value, bar in zip(table.column(place).to_pylist(), column, strict=True) if _too_wide(value, bar))
         if wide:
-            said.append(f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. Pay more, or ask for larger groups.")
+            said.append(
+                f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. Pay more, or ask for larger groups."
+            )
     return tuple(said)
 
 
