@@ -42,7 +42,7 @@ NoisyColumn = tuple[str, Type, Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A released table: `types` are SQL names parallel to its columns; `intervals[i]` is None or a list of (low, high) or None, parallel to the rows."""
+    """A released table: `types` are SQL names, `intervals` error bars, both parallel to its columns; a bar is (low, high) or None, one for each row."""
 
     table: pa.Table
     types: tuple[str, ...]
@@ -94,7 +94,7 @@ def _type_name(arrow: pa.DataType) -> str:
 def intervals(
     outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction
 ) -> tuple[tuple[Bar, ...] | None, ...]:
-    """The error bars of each output column, parallel to the answer's rows; `rows` are their places in the noisy table, None where rows were merged."""
+    """The error bars of each output column. `rows` are the places of the answer's rows in the noisy table; None where rows were merged."""
     if rows is None:
         return tuple(None for _ in outputs)
     named = {a.name: a for a in release.aggregates}
