@@ -9,7 +9,6 @@ from typing import assert_never
 from dpquery.backends.scalar import sql, units
 from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, HeavyMean, One, Part, Present, Row, Units
 from dpquery.plan.scalar import Scalar
-from dpquery.values.types import Kind
 
 BIGINT = 2**63 - 1
 
@@ -59,12 +58,8 @@ def _where(where: Scalar | None, text: str, given: Mapping[int, str]) -> str:
 
 
 def _counted(value: Scalar | None, given: Mapping[int, str]) -> str:
-    """1 where the value is neither NULL nor NaN."""
-    if value is None:
-        return "1"
-    text = sql(value, given)
-    absent = f"({text}) IS NULL"
-    return f"CASE WHEN {absent}{f' OR isnan({text})' if value.type.kind is Kind.FLOAT else ''} THEN NULL ELSE 1 END"
+    """1 where the value is not NULL, which NaN is too."""
+    return "1" if value is None else f"CASE WHEN ({sql(value, given)}) IS NOT NULL THEN 1 END"
 
 
 def cell(part: Part, rows: Addend, place: int) -> Bounded:

@@ -6,7 +6,7 @@ wrote them into the text, not from the plan's own account of itself: the price i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -14,6 +14,7 @@ from dpquery.backends import cells, relation
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.relation import Script
 from dpquery.backends.scalar import literal, sql
+from dpquery.plan.coerce import convert
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Bounding,
@@ -30,7 +31,6 @@ from dpquery.plan.release import (
     RowWeights,
     UnitTable,
 )
-from dpquery.plan.scalar import Cast
 from dpquery.values.types import Kind
 
 
@@ -75,12 +75,10 @@ def _integers(table: UnitTable, script: Script) -> _Table:
     return _Table(name, keys, rows, tuple(kinds.index(cells.same_rows(part)) for part in table.parts))
 
 
-def _key(key: Key, given: dict[int, str]) -> str:
-    """The key's canonical value: equal keys look alike, and each can be handed over whatever the data."""
-    text = sql(key.value if key.value.type == key.type else Cast(key.value, key.type), given)
+def _key(key: Key, given: Mapping[int, str]) -> str:
+    """The key's canonical value. A date outside the years that can be handed over is NULL, so that no row can make the answer fail."""
+    text = sql(convert(key.value, key.type), given)
     match key.type.kind:
-        case Kind.FLOAT:
-            return f"CASE WHEN isnan({text}) THEN NULL ELSE ({text}) + 0.0::DOUBLE END"
         case Kind.DATE:
             return f"CASE WHEN ({text}) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN ({text}) END"
         case Kind.TIMESTAMP:
