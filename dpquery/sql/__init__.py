@@ -1,1 +1,31 @@
-"""."""
+"""The only entrance for SQL text: from a statement to a question, or a refusal. Pure: no data, no files, no clock."""
+
+from __future__ import annotations
+
+import datetime
+
+from sqlglot.errors import SqlglotError
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import Question
+from dpquery.schema.model import Schema
+from dpquery.sql.dialect import parse
+from dpquery.sql.names import Statement
+from dpquery.sql.statement import question
+
+__all__ = ["read"]
+
+
+def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None) -> Question:
+    """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
+    try:
+        parsed = parse(text, dialect)
+        statement = Statement(schema, text, parsed.named, now)
+        return question(statement, parsed.tree, parsed.options or ())
+    except RecursionError:
+        raise Refused("TOO_COMPLEX", "the statement is nested too deeply", source=text) from None
+    except SqlglotError:
+        raise Refused("SYNTAX", "the statement cannot be read", source=text) from None
+    except Refused as refused:
+        refused.source = refused.source or text
+        raise

@@ -6,6 +6,7 @@ set is refused by name, so that no clause is ever dropped in silence.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sqlglot import exp
@@ -86,3 +87,15 @@ def unread(node: exp.Expr, name: str, value: object) -> Refused:
     where = first if isinstance(first, exp.Expr) else node
     message = f"{clause.words} is not supported in {kind} and cannot be left out without changing the answer"
     return refuse(clause.code, message, node=where, instead=clause.instead)
+
+
+def rebuild(node: exp.Expr, names: tuple[str, ...], change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The node with each child changed and all else as it was; refused, as in `take`, if it has an argument that is not named."""
+    take(node, *names)
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, exp.Expr):
+            return change(value)
+        return [changed(item) for item in value] if isinstance(value, list) else value
+
+    return type(node)(**{name: changed(value) for name, value in node.args.items()})

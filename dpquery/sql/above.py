@@ -1,0 +1,230 @@
+"""Expressions above the noise: the parser's tree is kept, aggregates become columns a0, a1, .. of the noisy table and keys k0, k1, ..
+
+Equal aggregates are asked for once. What is neither a key, nor an aggregate, nor built from these by the allow-list is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import AggregateAsk
+from dpquery.plan.rel import Private
+from dpquery.plan.release import Key
+from dpquery.plan.scalar import Column, Scalar
+from dpquery.sql import aggregates
+from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
+from dpquery.sql.fields import rebuild, take
+from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.refuse import near
+from dpquery.sql.rowwise import expression
+from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate
+from dpquery.values.types import FLOAT, INTEGER, Type
+
+MOST_NODES = 20_000  # lifted for one statement, aliases written out
+
+
+class Where(Enum):
+    """Where an expression stands: what an unqualified name means there, and whether a window may stand there."""
+
+    SELECT = auto()
+    HAVING = auto()
+    QUALIFY = auto()
+    ORDER = auto()
+    WINDOW = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A grouping key as the statement knows it: its plan key, the expressions that are it, and the node that spelled it."""
+
+    key: Key
+    values: tuple[Scalar, ...]
+    node: exp.Expr
+
+
+@dataclass(slots=True)
+class Above:
+    """What is collected while the expressions above the noise are read."""
+
+    statement: Statement
+    scope: Scope
+    rel: Private
+    keys: tuple[Keyed, ...]
+    aliases: Mapping[str, exp.Expr]
+    window: Callable[[Above, exp.Window], str]  # how a window is read; it reads its arguments as cells
+    asks: list[AggregateAsk] = field(default_factory=list)
+    windows: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    whole: set[str] = field(default_factory=set)  # cells that hold 64-bit integers
+    lifted: int = 0
+
+    def lift(self, node: exp.Expr, where: Where) -> exp.Expr:
+        """The expression over the noisy table's columns."""
+        self.lifted += 1
+        if self.lifted > MOST_NODES:
+            raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
+        found = self._key(node)
+        if found is not None:
+            return found
+        match node:
+            case exp.Column():
+                return self._column(node, where)
+            case exp.Window():
+                return self._window(node, where)
+            case exp.DataType():
+                return self._type(node)
+            case _ if self._asks(node):
+                return self._aggregate(node)
+            case _:
+                return self._plain(node, where)
+
+    def _key(self, node: exp.Expr) -> exp.Expr | None:
+        """The key's column where the node spells a key: the same column by lineage, or the same expression of such columns."""
+        if isinstance(node, exp.Literal) or not any(type(node) is type(keyed.node) for keyed in self.keys):
+            return None
+        if isinstance(node, exp.Column):
+            seen = self.scope.find(node)
+            return None if seen is None else self._key_of(seen.value)
+        try:
+            return self._key_of(expression(node, self.scope, "SELECT"))
+        except Refused:
+            return None
+
+    def _key_of(self, value: Scalar) -> exp.Expr | None:
+        return next((exp.column(f"k{i}", table="t") for i, keyed in enumerate(self.keys) if value in keyed.values), None)
+
+    def _column(self, node: exp.Column, where: Where) -> exp.Expr:
+        """A name that is no key: an alias of SELECT where the engine looks there, else refused."""
+        name, table = column_name(node, self.statement.source)
+        seen = self.scope.find(node)
+        alias = self.aliases.get(fold(name)) if table is None else None
+        if alias is not None and (seen is None or where is not Where.SELECT):
+            return exp.paren(self.lift(alias, where), copy=False)
+        if seen is None:
+            names = [k.key.name for k in self.keys] + list(self.aliases) if table is None else []
+            raise self.statement.refuse("UNKNOWN_COLUMN", f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}", node)
+        if isinstance(seen.value, Column) and seen.value.id in aggregates.unit_columns(self.rel):
+            raise unit_as_output(self.statement, node, name)
+        message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"
+        raise self.statement.refuse("NOT_GROUPED", message, node, f"{name} in GROUP BY, or AVG({name})")
+
+    def _asks(self, node: exp.Expr) -> bool:
+        while isinstance(node, WRAPPERS):
+            node = node.this
+        return is_aggregate(node)
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        """The aggregate's column; the same aggregate is asked for once."""
+        made = aggregates.ask(self.statement, node, replace(self.scope, aliases=self.aliases), self.rel)
+        for known in self.asks:
+            if _same(known, made):
+                return exp.column(known.name, table="t")
+        self.asks.append(replace(made, name=f"a{len(self.asks)}"))
+        return exp.column(self.asks[-1].name, table="t")
+
+    def _window(self, node: exp.Window, where: Where) -> exp.Expr:
+        if where in (Where.HAVING, Where.WINDOW):
+            what = "HAVING" if where is Where.HAVING else "another window"
+            raise self.statement.refuse("WINDOW", f"a window inside {what} is not possible", node, "QUALIFY, or ORDER BY")
+        text = self.window(self, node)
+        if text not in self.windows:
+            self.windows.append(text)
+        return exp.column(f"w{self.windows.index(text)}", table="t")
+
+    def cell(self, node: exp.Expr) -> exp.Column:
+        """A column that holds the expression below the windows: an argument of a window, or what it is ordered by."""
+        lifted = self.lift(node, Where.WINDOW)
+        if isinstance(lifted, exp.Column):
+            return lifted
+        text = guarded(lifted)
+        if text not in self.cells:
+            self.cells.append(text)
+        name = f"p{self.cells.index(text)}"
+        if self._integral(lifted):
+            self.whole.add(name)
+        return exp.column(name, table="t")
+
+    def kind(self, name: str) -> Type | None:
+        """The type of a column of the noisy table or of a cell, where it is known."""
+        for ask in self.asks:
+            if ask.name == name:
+                return _type_of(ask)
+        if name in self.whole:
+            return INTEGER
+        return next((keyed.key.type for i, keyed in enumerate(self.keys) if name == f"k{i}"), None)
+
+    def _integral(self, node: exp.Expr) -> bool:
+        """Whether the expression is surely of DuckDB's 64-bit integers."""
+        match node:
+            case exp.Column():
+                return self.kind(node.name) == INTEGER
+            case exp.Literal():
+                return not node.is_string and node.name.isdigit() and len(node.name) < 10
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return self._integral(node.left) and self._integral(node.right)
+            case exp.Paren() | exp.Neg():
+                return self._integral(node.this)
+            case _:
+                return False
+
+    def _type(self, node: exp.DataType) -> exp.Expr:
+        kind, _params, _nested = take(node, "this", "expressions", "nested")
+        name = str(getattr(kind, "name", kind))
+        if name not in TYPES:
+            raise self.statement.refuse(
+                "TYPE_NOT_ALLOWED", f"no cast to {name} above the noise", node, "BIGINT, DECIMAL(p, s), DOUBLE, VARCHAR, DATE"
+            )
+        return node.copy()
+
+    def _plain(self, node: exp.Expr, where: Where) -> exp.Expr:
+        if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
+        if isinstance(node, exp.In) and take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if isinstance(node, exp.Star):
+            raise self.statement.refuse("STAR", "a star cannot stand beside aggregates", node, "the keys by name")
+        names = NODES.get(type(node))
+        if called(node) in FUNCTIONS:
+            names = ("this", "expressions")
+            self._check_call(node)
+        if names is None:
+            what = called(node) or (node.sql_name().lower() if isinstance(node, exp.Func) else type(node).__name__.lower())
+            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise", node)
+        return rebuild(node, names, lambda child: self.lift(child, where))
+
+    def _check_call(self, node: exp.Expr) -> None:
+        _, args = take(node, "this", "expressions")
+        if called(node).startswith("date") and not (args and isinstance(args[0], exp.Literal)):
+            raise self.statement.refuse("WRONG_ARGUMENTS", "date_part takes a literal part", node, "date_part('year', d)")
+
+
+def _type_of(ask: AggregateAsk) -> Type:
+    """The type of a released aggregate."""
+    if ask.card == "mean":
+        return FLOAT
+    return INTEGER if ask.card != "total" or ask.argument is None else ask.argument.type
+
+
+def unit_as_output(statement: Statement, node: exp.Expr, name: str) -> Refused:
+    """The refusal of the privacy unit as a key or an output."""
+    message = f"{name!r} is the privacy unit: one group per unit, or a list of units, is what must not be shown"
+    return statement.refuse("UNIT_AS_OUTPUT", message, node, f"COUNT(DISTINCT {name}), or another key")
+
+
+def _same(one: AggregateAsk, other: AggregateAsk) -> bool:
+    """Whether two asks ask for the same; labels and places do not matter."""
+    return replace(one, name="", label="", position=None) == replace(other, name="", label="", position=None)
+
+
+def guarded(lifted: exp.Expr) -> str:
+    """The text of an expression that is NULL where it would fail."""
+    text = lifted.sql(dialect="duckdb", comments=False)
+    bare = lifted
+    while isinstance(bare, exp.Paren):
+        bare = bare.this
+    return text if isinstance(bare, exp.Column | exp.Literal | exp.Null | exp.Boolean) else f"TRY({text})"

@@ -1,0 +1,198 @@
+"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG, each with FILTER and contribution bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpquery.plan import functions
+from dpquery.plan.draft import AggregateAsk
+from dpquery.plan.rel import Private, Scan, walk
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar
+from dpquery.privacy.locality import owning
+from dpquery.sql.clause import Option
+from dpquery.sql.fields import take
+from dpquery.sql.names import Scope, Statement
+from dpquery.sql.refuse import near, place
+from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.unanswered import called, unanswered
+
+ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
+
+
+def unit_columns(rel: Private) -> frozenset[int]:
+    """Ids of all columns that hold a unit, or NULL on the null side of an outer join."""
+    return frozenset(identity for below in walk(rel) if isinstance(below, Scan) for identity in below.unit_columns)
+
+
+def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> AggregateAsk:
+    """What the aggregate asks for; its name is still empty. Refuses aggregates that no card answers, each by its own code."""
+    inner, where = _filtered(node, scope)
+    card, argument = _card(statement, inner, scope, rel)
+    named = _named(statement, inner)
+    return AggregateAsk(
+        name="",
+        label=node.sql(dialect="duckdb", normalize_functions="lower", comments=False),
+        card=card,
+        argument=argument[0] if argument else None,
+        where=_and(where, argument[1] if argument else None),
+        per_group=_bounds(statement, inner, named, "contribution_bounds_per_group"),
+        per_row=_bounds(statement, inner, named, "contribution_bounds_per_row"),
+        epsilon=_epsilon(statement, inner, named),
+        position=place(node),
+    )
+
+
+def _filtered(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
+    """The aggregate inside FILTER, and the filter's condition."""
+    if not isinstance(node, exp.Filter):
+        return node, None
+    inner, where = take(node, "this", "expression")
+    (test,) = take(where, "this")
+    return inner, condition(test, scope, "FILTER")
+
+
+def _and(one: Scalar | None, other: Scalar | None) -> Scalar | None:
+    if one is None or other is None:
+        return one or other
+    return functions.call("and", one, other)
+
+
+Argument = tuple[Scalar | None, Scalar | None]  # what is counted or summed, and a further condition on the row
+
+
+def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument | None]:
+    match node:
+        case exp.Count():
+            return _count(statement, node, scope, rel)
+        case exp.CountIf():
+            (test,) = take(node, "this")
+            return "count", (None, condition(_plain(statement, test, node), scope, "COUNT_IF"))
+        case exp.Sum():
+            (this,) = take(node, "this")
+            return "total", (_number(statement, this, node, scope, "SUM"), None)
+        case exp.Avg():
+            (this,) = take(node, "this")
+            return "mean", (_number(statement, this, node, scope, "AVG"), None)
+        case exp.Anonymous() if called(node) in ("mean", "count_star"):
+            return _by_name(statement, node, scope)
+        case _:
+            answer = unanswered(node)
+            name = called(node).upper() or _sql_name(node)
+            raise statement.refuse(answer.code, f"{name} {answer.why}", node, answer.instead)
+
+
+def _sql_name(node: exp.Expr) -> str:
+    while isinstance(node, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        node = take(node, "this", "expression")[0]
+    return node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
+
+
+def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> tuple[str, Argument | None]:
+    _, args = take(node, "this", "expressions")
+    wanted = 1 if called(node) == "mean" else 0
+    if len(args or ()) != wanted:
+        raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, "AVG(x), or COUNT(*)")
+    return ("mean", (_number(statement, args[0], node, scope, "AVG"), None)) if wanted else ("count", None)
+
+
+def _count(statement: Statement, node: exp.Count, scope: Scope, rel: Private) -> tuple[str, Argument | None]:
+    this, more, _ = take(node, "this", "expressions", "big_int")
+    if more:
+        raise statement.refuse("WRONG_ARGUMENTS", "COUNT takes one argument", node, "COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)")
+    if this is None:
+        return "count", None
+    if isinstance(this, exp.Star):
+        take(this)
+        return "count", None
+    if isinstance(this, exp.Distinct):
+        return "units", (_unit(statement, this, node, scope, rel), None)
+    value = expression(_plain(statement, this, node), scope, "COUNT")
+    if isinstance(value, Literal) and value.value is not None:
+        return "count", None
+    return "count", (value, None)
+
+
+def _unit(statement: Statement, distinct: exp.Distinct, node: exp.Count, scope: Scope, rel: Private) -> Scalar | None:
+    """Nothing for COUNT(DISTINCT unit); the column where it is the unit on the null side of an outer join, and counts where it is not NULL."""
+    (items,) = take(distinct, "expressions")
+    value = expression(items[0], scope, "COUNT") if len(items) == 1 else None
+    if isinstance(value, Column) and value.id in owning(rel):
+        return None
+    if isinstance(value, Column) and value.id in unit_columns(rel):
+        return value
+    units = [f"COUNT(DISTINCT {s.alias}.{f.name})" for s in scope.frame.sources for f in s.fields if _owned(f.value, rel)]
+    message = "COUNT(DISTINCT x) is answered for the privacy unit only, as yet"
+    raise statement.refuse("COUNT_DISTINCT", message, node, units[0] if units else "COUNT(*), or GROUP BY x")
+
+
+def _owned(value: Scalar, rel: Private) -> bool:
+    return isinstance(value, Column) and value.id in owning(rel)
+
+
+def _number(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope, name: str) -> Scalar:
+    value = expression(_plain(statement, this, node), scope, name)
+    if not value.type.numeric:
+        instead = "COUNT(*) FILTER (WHERE ..)" if str(value.type) == "boolean" else "a number, or COUNT"
+        raise statement.refuse("TYPE_MISMATCH", f"{name} takes numbers, not a {value.type}", node, instead)
+    return value
+
+
+def _plain(statement: Statement, this: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """The argument, without the clauses that an aggregate's argument can carry: each of them is refused."""
+    match this:
+        case exp.Order():
+            raise statement.refuse("AGGREGATE_ORDER_BY", "ORDER BY inside an aggregate is not supported", node, "the aggregate without it")
+        case exp.Distinct():
+            raise statement.refuse("DISTINCT_AGGREGATE", "DISTINCT inside SUM and AVG is not supported", node, "the aggregate without it")
+        case exp.Limit() | exp.HavingMax():
+            raise statement.refuse("AGGREGATE_CLAUSE", "LIMIT and HAVING inside an aggregate are not supported", node, "the aggregate without it")
+        case exp.Star():
+            raise statement.refuse("STAR", "a star can be counted, not added up", node, "COUNT(*), or a column")
+        case _:
+            return this
+
+
+# ---- named arguments -----------------------------------------------------------------------------------------------------------------
+
+
+def _named(statement: Statement, node: exp.Expr) -> Mapping[str, Option]:
+    """The `name => value` arguments of a call."""
+    start = node.meta.get("start")
+    found: dict[str, Option] = {}
+    for option in statement.named.get(start, ()) if isinstance(start, int) else ():
+        if option.name not in ARGUMENTS:
+            message = f"no argument {option.name!r}{near(option.name, ARGUMENTS)}"
+            raise statement.refuse_at("NAMED_ARGUMENT", message, option.position, "one of " + ", ".join(ARGUMENTS[:3]))
+        if option.name in found:
+            raise statement.refuse_at("DUPLICATE_OPTION", f"{option.name} is given twice", option.position, "it once")
+        found[option.name] = option
+    if isinstance(start, int):
+        statement.used.add(start)
+    if "report_format" in found:
+        raise statement.refuse_at("REPORT_FORMAT", "report_format is not supported", found["report_format"].position, "the intervals of the answer")
+    return found
+
+
+def _bounds(statement: Statement, node: exp.Expr, named: Mapping[str, Option], name: str) -> Interval | None:
+    option = named.get(name)
+    if option is None:
+        return None
+    match option.value:
+        case (Fraction() as low, Fraction() as high):
+            if low > high:
+                raise statement.refuse_at("REVERSED_BOUNDS", f"{name}: the lower bound is above the upper one", option.position, "(low, high)")
+            return Interval(low, high)
+        case _:
+            raise statement.refuse_at("BOUNDS_NOT_LITERAL", f"{name} takes two literal numbers", option.position, f"{name} => (0, 100)")
+
+
+def _epsilon(statement: Statement, node: exp.Expr, named: Mapping[str, Option]) -> Fraction | None:
+    option = named.get("epsilon")
+    if option is None:
+        return None
+    if not isinstance(option.value, Fraction) or option.value <= 0:
+        raise statement.refuse_at("BAD_PRICE", "epsilon of an aggregate is a number above 0", option.position, "epsilon => 0.5")
+    return option.value

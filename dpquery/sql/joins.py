@@ -1,0 +1,331 @@
+"""FROM: joins of public and private relations.
+
+Private ones join within the privacy unit only, shown by lineage and never by names; the plan adds the equality of units itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan import functions
+from dpquery.plan.coerce import Mismatch
+from dpquery.plan.rel import Join, Lookup, Match
+from dpquery.plan.scalar import Column, Scalar, conjuncts
+from dpquery.sql import public
+from dpquery.sql.fields import take
+from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.rowwise import condition, conjunct_nodes
+from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each
+
+
+class How(Enum):
+    INNER = auto()
+    LEFT = auto()
+    RIGHT = auto()
+
+
+MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One join as written: what is joined, how, and on what. `bare` is a comma or (`crossed`) a CROSS JOIN: its condition can only stand in WHERE."""
+
+    node: exp.Join
+    right: Side
+    how: How
+    on: exp.Expr | None
+    using: tuple[exp.Identifier, ...]
+    natural: bool = False
+    bare: bool = False
+    crossed: bool = False
+
+
+OTHER_KINDS = {
+    "SEMI": ("SEMI_JOIN", "a join on the privacy unit with a SELECT DISTINCT'ed condition in WHERE, or an INNER JOIN"),
+    "ANTI": ("ANTI_JOIN", "a LEFT JOIN on the privacy unit with WHERE .. IS NULL"),
+    "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
+    "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
+    "FULL": ("FULL_JOIN", "a LEFT JOIN from the side whose rows are to be kept"),
+}
+
+
+def step(statement: Statement, node: exp.Join, right: Side) -> Step:
+    """The join as written; refuses kinds that are not supported, each by its own code."""
+    _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
+    words = [str(word).upper() for word in (side, kind, method) if word]
+    for word in words:
+        if word in OTHER_KINDS:
+            code, instead = OTHER_KINDS[word]
+            raise statement.refuse(code, f"{word} JOIN is not supported", _at(node), instead)
+        if word not in ("LEFT", "RIGHT", "INNER", "CROSS", "OUTER", "NATURAL"):
+            raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", _at(node), "INNER, LEFT, RIGHT or CROSS JOIN")
+    how = How.LEFT if "LEFT" in words else How.RIGHT if "RIGHT" in words else How.INNER
+    natural, names = "NATURAL" in words, tuple(using or ())
+    bare = on is None and not names and not natural
+    if bare and how is not How.INNER:
+        raise statement.refuse("JOIN_CONDITION", f"{how.name} JOIN has no condition", _at(node), "ON .. or USING (..)")
+    for name in names:
+        if not isinstance(name, exp.Identifier):
+            raise statement.refuse("USING", "USING takes names of columns", name, "ON .. with the condition")
+    return Step(node, right, how, on, names, natural, bare, "CROSS" in words)
+
+
+def chained(statement: Statement, first: Side, steps: Sequence[Step], where: exp.Expr | None) -> Side:
+    """All relations of FROM joined. JOIN binds tighter than a comma, so each chain of JOINs is joined first, the chains after that."""
+    equalities, chains = _equalities(where), [_Chain(first, [])]
+    for one in steps:
+        if one.bare and not one.crossed:
+            chains.append(_Chain(one.right, [], one))
+        else:
+            chains[-1].steps.append(one)
+    sides = [_left_to_right(statement, chain.first, chain.steps, equalities) for chain in chains]
+    rest = [replace(chain.step, right=side) for chain, side in zip(chains, sides, strict=True) if chain.step is not None]
+    return _left_to_right(statement, sides[0], rest, equalities)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """What stands between two commas; `step` is the comma."""
+
+    first: Side
+    steps: list[Step]
+    step: Step | None = None
+
+
+def _left_to_right(statement: Statement, side: Side, steps: Sequence[Step], equalities: Sequence[exp.Expr]) -> Side:
+    """The joins in turn. A condition-less one of two private relations waits until WHERE connects it to what is there already."""
+    waiting: list[Step] = []
+    for one in steps:
+        if one.bare and _unconnected(statement, side, one.right, equalities):
+            waiting.append(one)
+            continue
+        if waiting and not one.bare:
+            break
+        side, waiting = _settled(statement, combined(statement, side, one, equalities), waiting, equalities)
+    if waiting:
+        raise _unit_missing(statement, side, waiting[0].right, waiting[0])
+    return side
+
+
+def _settled(statement: Statement, side: Side, waiting: list[Step], equalities: Sequence[exp.Expr]) -> tuple[Side, list[Step]]:
+    """The relation with all those joined that are connected by now, and those that still wait."""
+    for one in waiting:
+        if not _unconnected(statement, side, one.right, equalities):
+            rest = [w for w in waiting if w is not one]
+            return _settled(statement, combined(statement, side, one, equalities), rest, equalities)
+    return side, waiting
+
+
+def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[exp.Expr] = ()) -> Side:
+    """Two relations joined."""
+    _check_aliases(statement, left.frame, one)
+    match left, one.right:
+        case Open(), Open():
+            return _public(statement, left, one.right, one)
+        case Bound(), Open():
+            return _lookup(statement, left, one.right, one, one.how)
+        case Open(), Bound():
+            return _lookup(statement, one.right, left, one, MIRRORED[one.how])
+        case Bound(), Bound():
+            return _match(statement, left, one.right, one, equalities)
+        case _:
+            raise AssertionError("a relation is public or private")
+
+
+def _check_aliases(statement: Statement, frame: Frame, one: Step) -> None:
+    known = {fold(s.alias) for s in frame.sources if s.alias}
+    for source in one.right.frame.sources:
+        if fold(source.alias) in known:
+            raise statement.refuse("DUPLICATE_ALIAS", f"two relations are called {source.alias!r}", _at(one.node), "an alias of its own for each")
+
+
+# ---- conditions ----------------------------------------------------------------------------------------------------------------------
+
+
+def _joined_frame(left: Frame, right: Frame, merged: Sequence[Merged]) -> Frame:
+    sources = sorted((*left.sources, *right.sources), key=lambda s: s.place)
+    replaced = {fold(m.name) for m in merged}
+    kept = [m for m in (*left.merged, *right.merged) if fold(m.name) not in replaced]
+    return Frame(tuple(sources), (*kept, *merged))
+
+
+def _conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...], Frame]:
+    """The equalities of USING, the conditions of ON, and what is visible above the join. `left` and `right` are as written."""
+    names = _natural(left, right) if one.natural else tuple(identifier(name) for name in one.using)
+    if one.natural and not names:
+        raise statement.refuse("JOIN_CONDITION", "NATURAL JOIN of relations without a common column", _at(one.node), "ON .. with the condition")
+    equal, merged = [], []
+    for name in names:
+        a, b = _only(statement, left, name, one), _only(statement, right, name, one)
+        try:
+            equal.append(functions.call("eq", a.value, b.value))
+        except Mismatch as wrong:
+            raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", _at(one.node), wrong.instead) from None
+        merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
+    frame = _joined_frame(left, right, merged)
+    on = () if one.on is None else conjuncts(condition(one.on, Scope(frame, statement), "ON"))
+    return tuple(equal), on, frame
+
+
+def _natural(left: Frame, right: Frame) -> tuple[str, ...]:
+    known = {fold(name) for name in right.names()}
+    return tuple(name for name in left.names() if fold(name) in known)
+
+
+def _only(statement: Statement, frame: Frame, name: str, one: Step) -> Field:
+    found = frame.find(name)
+    if len(found) != 1:
+        what = "no column" if not found else "several columns"
+        raise statement.refuse("UNKNOWN_COLUMN" if not found else "AMBIGUOUS_COLUMN", f"USING: {what} {name!r} on one side", _at(one.node), "ON ..")
+    return found[0]
+
+
+def _value(left: Scalar, right: Scalar, how: How) -> Scalar:
+    """What a merged column stands for: of an inner join the public column, where there is one of the same type; equal rows hold equal values."""
+    if how is How.INNER and isinstance(right, Column) and right.public is not None and right.type == left.type:
+        return right
+    return right if how is How.RIGHT else left
+
+
+def _places(frame: Frame, name: str) -> frozenset[int]:
+    return frozenset(s.place for s in frame.sources if any(fold(f.name) == fold(name) for f in s.fields))
+
+
+def _equalities(where: exp.Expr | None) -> tuple[exp.Expr, ...]:
+    """The top-level conditions of WHERE that are plain equalities of two columns."""
+    found = []
+    for node in conjunct_nodes(where):
+        if isinstance(node, exp.EQ):
+            left, right = take(node, "this", "expression")
+            if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+                found.append(node)
+    return tuple(found)
+
+
+def _visible(statement: Statement, frame: Frame, nodes: Sequence[exp.Expr]) -> tuple[Scalar, ...]:
+    """Those of the conditions all of whose names are visible already."""
+    scope, found = Scope(frame, statement), []
+    for node in nodes:
+        try:
+            if all(scope.find(column) is not None for column in take(node, "this", "expression")):
+                found.append(condition(node, scope, "WHERE"))
+        except Refused:
+            continue  # read again, and refused there, once all of FROM is visible
+    return tuple(found)
+
+
+# ---- public with public, private with public -----------------------------------------------------------------------------------------
+
+
+def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
+    names = public.places(left, right)
+    equal, _, frame = _conditions(statement, left.frame, right.frame, one)
+    texts = [] if one.on is None else [public.text_of(one.on, Scope(frame, statement), names)]
+    for each in equal:
+        pair = equality(each)
+        if pair is None:
+            raise statement.refuse("TYPE_MISMATCH", "USING of columns of two types", _at(one.node), "ON .. with an explicit CAST")
+        texts.append(f"{names[pair[0].id]} = {names[pair[1].id]}")
+    return public.joined(left, right, one.how.name, texts, frame)
+
+
+def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How) -> Bound:
+    """A private relation with a public one; `how` is seen from the private side."""
+    _check_kept(statement, bound, how is How.LEFT, one)
+    made, shown = closed(statement, side)
+    left, right = (shown, bound.frame) if isinstance(one.right, Bound) else (bound.frame, shown)
+    equal, others, frame = _conditions(statement, left, right, one)
+    on = conjoined((*equal, *others))
+    if how is How.LEFT:
+        return Bound(Lookup(bound.rel, made, Join.LEFT, on), frame, bound.kept)
+    kept = bound.kept | {made.name} if how is How.RIGHT else bound.kept
+    return Bound(Lookup(bound.rel, made, Join.INNER, on), frame, kept)
+
+
+def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> None:
+    """Refuses a join that would drop rows of a public relation which an outer join below keeps."""
+    if bound.kept and not keeps:
+        message = "rows of a public table that an outer join keeps would be dropped again by this join"
+        raise statement.refuse("KEPT_PUBLIC", message, _at(one.node), "the outer join with the public table as the last join")
+
+
+def conjoined(conditions: Sequence[Scalar]) -> Scalar | None:
+    """All of the conditions, as one."""
+    if not conditions:
+        return None
+    return conditions[0] if len(conditions) == 1 else functions.call("and", *conditions)
+
+
+# ---- private with private ------------------------------------------------------------------------------------------------------------
+
+
+def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalities: Sequence[exp.Expr]) -> Bound:
+    """Two private relations within the unit. RIGHT is LEFT with the sides exchanged."""
+    _check_kept(statement, left, one.how is How.LEFT, one)
+    _check_kept(statement, right, one.how is How.RIGHT, one)
+    if one.how is How.LEFT:
+        right = computed(statement, right)
+    if one.how is How.RIGHT:
+        left = computed(statement, left)
+    equal, others, frame = _conditions(statement, left.frame, right.frame, one)
+    conditions = (*equal, *others)
+    shown = conditions if one.how is not How.INNER else (*conditions, *_visible(statement, frame, equalities))
+    sides = firm(left.rel), firm(right.rel)
+    if not any(fixes_unit(statement, c, *sides) for c in shown):
+        raise _unit_missing(statement, left, right, one)
+    on = tuple(c for c in conditions if ("unit",) not in fixes_unit(statement, c, *sides))
+    single = one_each(left.rel, conditions) or one_each(right.rel, conditions)
+    join = Join.INNER if one.how is How.INNER else Join.LEFT
+    first, second = (right, left) if one.how is How.RIGHT else (left, right)
+    return Bound(Match(first.rel, second.rel, join, conjoined(on), single), frame, left.kept | right.kept)
+
+
+def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequence[exp.Expr]) -> bool:
+    """Whether two private relations have no equality in WHERE, nor in a condition that holds already, that ties their units."""
+    if not isinstance(left, Bound) or not isinstance(right, Bound):
+        return False
+    frame = Frame((*left.frame.sources, *right.frame.sources), (*left.frame.merged, *right.frame.merged))
+    sides = firm(left.rel), firm(right.rel)
+    return not any(fixes_unit(statement, c, *sides) for c in _visible(statement, frame, equalities))
+
+
+def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Refused:
+    message = "two private relations join on their privacy unit only, as a condition of its own (not under OR, not computed, not the null side)"
+    text = _suggestion(statement, left, right)
+    if text is None:
+        return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), "the unit's column in both relations, and their equality in ON")
+    place = "WHERE .." if one.bare else "ON .."
+    if one.how is not How.INNER:
+        message += "; of an outer join in ON, not in WHERE"
+    return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), f"add to {place}: AND {text}")
+
+
+def _suggestion(statement: Statement, left: Side, right: Side) -> str | None:
+    """An equality that would tie the units: `a.user_id = b.user_id`, in the statement's own names."""
+    if not isinstance(left, Bound) or not isinstance(right, Bound):
+        return None
+    found: list[tuple[bool, str]] = []
+    for a in left.frame.sources:
+        for b in right.frame.sources:
+            found += [(unit, text) for f in a.fields for g in b.fields for unit, text in _tied(statement, left, right, (a.alias, f), (b.alias, g))]
+    return next((text for unit, text in sorted(found, key=lambda x: not x[0])), None)
+
+
+def _tied(statement: Statement, left: Bound, right: Bound, one: tuple[str, Field], other: tuple[str, Field]) -> list[tuple[bool, str]]:
+    (a, f), (b, g) = one, other
+    if not isinstance(f.value, Column) or not isinstance(g.value, Column) or f.value.type != g.value.type:
+        return []
+    tokens = fixes_unit(statement, functions.call("eq", f.value, g.value), firm(left.rel), firm(right.rel))
+    return [(("unit",) in tokens, f"{a}.{f.name} = {b}.{g.name}")] if tokens else []
+
+
+def _at(node: exp.Join) -> exp.Expr:
+    """What of a join has a place in the text."""
+    this, on = take(node, "this", "on", "side", "kind", "method", "using")[:2]
+    return on if isinstance(on, exp.Expr) else this if isinstance(this, exp.Expr) else node

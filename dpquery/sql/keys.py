@@ -1,0 +1,238 @@
+"""GROUP BY: which expressions are keys, and where public lists of them come from.
+
+A key list is the declared values of a column, an unmodified column of a joined public table, the literals of a top-level `k IN (..)` in WHERE, or
+the literal branches of CASE. One key without a source makes all keys private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from dpquery.plan.coerce import Mismatch, convert
+from dpquery.plan.rel import Join, Lookup, Public, walk
+from dpquery.plan.release import Key, KeySource
+from dpquery.plan.scalar import Call, Case, Column, Literal, Scalar, columns
+from dpquery.sql.above import Keyed, unit_as_output
+from dpquery.sql.aggregates import unit_columns
+from dpquery.sql.fields import take
+from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.rowwise import expression
+from dpquery.sql.sides import Bound, equality, facts, firm
+from dpquery.sql.titles import title
+from dpquery.sql.unanswered import is_aggregate
+from dpquery.values.types import Kind, Type, Value
+
+MOST_KEYS = 32
+
+
+def keyed(statement: Statement, nodes: Sequence[tuple[str, exp.Expr]], scope: Scope, side: Bound) -> tuple[Keyed, ...]:
+    """The keys that these named expressions spell, each once."""
+    found: list[Keyed] = []
+    units = unit_columns(side.rel)
+    for name, node in nodes:
+        value = expression(node, scope, "GROUP BY")
+        if isinstance(value, Column) and value.id in units:
+            raise unit_as_output(statement, node, value.name)
+        if value.type.kind in (Kind.INTERVAL, Kind.NULL):
+            raise statement.refuse("KEY_TYPE", f"a key cannot be of type {value.type}", node, "a CAST to another type")
+        best = _as_public(side, value)
+        if not any(best in known.values for known in found):
+            found.append(Keyed(Key(name, best, best.type), tuple({value: None, best: None}), bare(node)))
+    if len(found) > MOST_KEYS:
+        raise statement.refuse("TOO_COMPLEX", f"at most {MOST_KEYS} keys", nodes[MOST_KEYS][1])
+    return tuple(found)
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """The node without its parentheses."""
+    while isinstance(node, exp.Paren):
+        (node,) = take(node, "this")
+    return node
+
+
+def grouped(statement: Statement, group: exp.Group, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[tuple[str, exp.Expr], ...]:
+    """The expressions of GROUP BY with their names: columns first, then aliases, then ordinals, as the engine reads them."""
+    names, everything = take(group, "expressions", "all")
+    if everything:
+        return items_without_aggregates(items)
+    found: list[tuple[str, exp.Expr]] = []
+    for node in _flat(names or ()):
+        found.append(_one(statement, node, items, scope))
+    return tuple(found)
+
+
+def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> tuple[tuple[str, exp.Expr], ...]:
+    """What GROUP BY ALL means: every item of SELECT that holds no aggregate and no window, but is no literal."""
+    return tuple((name, node) for name, node in items if not _above(node) and not isinstance(bare(node), exp.Literal))
+
+
+def _above(node: exp.Expr) -> bool:
+    return any(is_aggregate(below) or isinstance(below, exp.Window) for below in node.walk())
+
+
+def _flat(nodes: Iterable[exp.Expr]) -> Iterable[exp.Expr]:
+    """GROUP BY (a, b) is GROUP BY a, b."""
+    for node in nodes:
+        if isinstance(node, exp.Tuple):
+            yield from _flat(take(node, "expressions")[0] or ())
+        else:
+            yield node
+
+
+def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[str, exp.Expr]:
+    inner = bare(node)
+    if isinstance(inner, exp.Literal) and not inner.is_string:
+        return _ordinal(statement, inner, items)
+    if isinstance(inner, exp.Column):
+        name = inner.name
+        if scope.find(inner) is None and not inner.table:
+            for alias, item in items:
+                if fold(alias) == fold(name):
+                    return alias, item
+        return title(inner), inner
+    return title(node), node
+
+
+def _ordinal(statement: Statement, node: exp.Literal, items: Sequence[tuple[str, exp.Expr]]) -> tuple[str, exp.Expr]:
+    text = node.name
+    if not text.isdigit() or not 1 <= int(text[:9]) <= len(items):
+        raise statement.refuse("ORDINAL", f"GROUP BY {text[:20]}: SELECT has {len(items)} columns", node, "the key by name")
+    return items[int(text) - 1]
+
+
+def _as_public(side: Bound, value: Scalar) -> Scalar:
+    """The public column that equals the key in every row, where an inner join says so: then its rows are the key list."""
+    if not isinstance(value, Column) or value.public is not None or value.values is not None:
+        return value
+    for fact in facts(side.rel, side.kept):
+        pair = equality(fact)
+        if pair is not None and value in pair:
+            other = pair[1] if pair[0] == value else pair[0]
+            if other.public is not None and other.id in firm(side.rel):
+                return other
+    return value
+
+
+# ---- sources -------------------------------------------------------------------------------------------------------------------------
+
+
+def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
+    """Where a list of all keys comes from; empty if any key has no source."""
+    known, steady = facts(side.rel, side.kept), firm(side.rel)
+    publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
+    found: list[KeySource] = []
+    for name, places in _by_table(keys, publics, steady).items():
+        ids = tuple(_column(keys[i]).id for i in places)
+        prune = tuple(fact for fact in known if _reads_only(fact, {c.id for c in publics[name].columns}))
+        found.append(KeySource(places, _origin(keys, places), public=publics[name], columns=ids, prune=prune))
+    covered = {place for source in found for place in source.positions}
+    for place, keyed_one in enumerate(keys):
+        if place not in covered:
+            source = _literal_source(place, keyed_one.key, known, steady)
+            if source is None:
+                return ()
+            found.append(source)
+    return tuple(found)
+
+
+def _by_table(keys: Sequence[Keyed], publics: Mapping[str, Public], steady: frozenset[int]) -> dict[str, tuple[int, ...]]:
+    """The places of the keys that are columns of a public relation, by its name."""
+    found: dict[str, tuple[int, ...]] = {}
+    for place, one in enumerate(keys):
+        value = one.key.value
+        if isinstance(value, Column) and value.public in publics and value.id in steady:
+            found[str(value.public)] = (*found.get(str(value.public), ()), place)
+    return found
+
+
+def _column(one: Keyed) -> Column:
+    if not isinstance(one.key.value, Column):
+        raise AssertionError("a key from a public table is a column")
+    return one.key.value
+
+
+def _origin(keys: Sequence[Keyed], places: Sequence[int]) -> str:
+    return "rows of the public table: " + ", ".join(_column(keys[i]).name for i in places)
+
+
+def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
+    """A list from declared values, from a condition on the very key, or from the branches of CASE."""
+    value = key.value
+    prune: tuple[Scalar, ...] = ()
+    if isinstance(value, Column):
+        if value.id not in steady:
+            return None
+        prune = tuple(fact for fact in known if _reads_only(fact, {value.id}))
+        if value.values is not None:
+            return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
+    if not all(column.id in steady for column in columns(value)):
+        return None
+    for fact in known:
+        listed = _listed(fact, value, key.type)
+        if listed is not None:
+            return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune)
+    branches = _branches(value, key.type)
+    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches))
+
+
+def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:
+    """Each value once, in order. True and 1, 1 and 1.0 never meet: all have the key's type."""
+    return tuple((value,) for value in dict.fromkeys(values))
+
+
+def _reads_only(fact: Scalar, ids: set[int]) -> bool:
+    read = {column.id for column in columns(fact)}
+    return bool(read) and read <= ids
+
+
+def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:
+    """The values that `key IN (..)`, `key = ..`, or either with `OR key IS NULL`, leaves; None if the condition is none of these."""
+    match fact:
+        case Call(function="in", args=(first, *rest)) if first == key:
+            return _values(rest, kind)
+        case Call(function="eq", args=(first, Literal() as literal)) | Call(function="eq", args=(Literal() as literal, first)) if first == key:
+            return _values([literal], kind)
+        case Call(function="is_null", args=(first,)) if first == key:
+            return [None]
+        case Call(function="or", args=args):
+            lists = [_listed(arg, key, kind) for arg in args]
+            return None if any(each is None for each in lists) else [value for each in lists if each is not None for value in each]
+        case _:
+            return None
+
+
+def _values(literals: Sequence[Scalar], kind: Type) -> list[Value] | None:
+    """The literals in the key's type; NULL equals nothing and is left out."""
+    found: list[Value] = []
+    for literal in literals:
+        one = _value(literal, kind)
+        if one is None:
+            return None
+        if one.value is not None:
+            found.append(one.value)
+    return found
+
+
+def _value(literal: Scalar, kind: Type) -> Literal | None:
+    """The literal in another type, where it is the same value there."""
+    if not isinstance(literal, Literal):
+        return None
+    try:
+        made = convert(literal, kind)
+    except Mismatch:
+        return None
+    return made if isinstance(made, Literal) else None
+
+
+def _branches(value: Scalar, kind: Type) -> list[Value] | None:
+    """The results of a literal, or of a CASE all of whose branches are literals and which has an ELSE."""
+    match value:
+        case Literal():
+            return [value.value]
+        case Case(branches=branches, otherwise=otherwise) if otherwise is not None:
+            parts = [_branches(result, kind) for result in (*(result for _, result in branches), otherwise)]
+            return None if any(part is None for part in parts) else [v for part in parts if part is not None for v in part]
+        case _:
+            return None

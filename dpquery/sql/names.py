@@ -1,0 +1,237 @@
+"""What names mean: declared tables, the columns that FROM makes visible, lineage by id. Whatever is not declared does not exist."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import count
+
+from sqlglot import exp
+
+from dpquery.errors import Position, Refused
+from dpquery.plan.scalar import Column, Interval, Scalar
+from dpquery.schema.model import Column as Declared
+from dpquery.schema.model import Schema, Table, ViaUnit
+from dpquery.sql import scalar
+from dpquery.sql.clause import Option
+from dpquery.sql.fields import take
+from dpquery.sql.refuse import near, place, refuse
+
+MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
+
+
+def fold(name: str) -> str:
+    """The name as the engine compares it: ASCII letters in lower case."""
+    return name.translate(_LOWER)
+
+
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a column of a private scan comes from, and the values that fix its row's unit when equal to those of a like column."""
+
+    table: str
+    column: str
+    fixes: frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What is known while one statement is read: its schema and text, its named arguments, and counters of what it has made so far."""
+
+    schema: Schema
+    source: str
+    named: Mapping[int, tuple[Option, ...]]
+    now: datetime.datetime | None = None
+    origins: dict[int, Origin] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)  # private tables it reads, by name
+    ids: Iterator[int] = field(default_factory=count)
+    publics: Iterator[int] = field(default_factory=lambda: count(1))
+    relations: Iterator[int] = field(default_factory=lambda: count(1))
+    used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
+
+    def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
+        """A refusal with its place in this statement."""
+        return refuse(code, message, node=node, instead=instead, source=self.source)
+
+    def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
+        """A refusal at a given place in this statement."""
+        return refuse(code, message, position=position, instead=instead, source=self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One visible column: its name as declared or given, and what it stands for."""
+
+    name: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One relation in FROM under its alias; `place` is its place in the text, from left to right."""
+
+    alias: str
+    fields: tuple[Field, ...]
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A column that USING made one of several: its name, value, and the places of the sources whose columns it stands for."""
+
+    name: str
+    value: Scalar
+    places: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """All that FROM makes visible."""
+
+    sources: tuple[Source, ...]
+    merged: tuple[Merged, ...] = ()
+
+    def fields(self) -> tuple[Field, ...]:
+        """What `*` means: every column once, in order; merged columns at the place of the first that they stand for."""
+        found, seen = [], set()
+        for source in self.sources:
+            for item in source.fields:
+                one = self._merged_at(item.name, source.place)
+                if one is None:
+                    found.append(item)
+                elif fold(one.name) not in seen:
+                    seen.add(fold(one.name))
+                    found.append(Field(one.name, one.value))
+        return tuple(found)
+
+    def _merged_at(self, name: str, at: int) -> Merged | None:
+        return next((m for m in self.merged if fold(m.name) == fold(name) and at in m.places), None)
+
+    def find(self, name: str, table: str | None = None) -> tuple[Field, ...]:
+        """The visible columns of this name: none, one, or several (ambiguous)."""
+        if table is not None:
+            return tuple(f for s in self.sources if fold(s.alias) == fold(table) for f in s.fields if fold(f.name) == fold(name))
+        return tuple(f for f in self.fields() if fold(f.name) == fold(name))
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields())
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How names are read in one place: the frame first, then the aliases of SELECT where the engine looks there."""
+
+    frame: Frame
+    statement: Statement
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+
+    @property
+    def source(self) -> str:
+        return self.statement.source
+
+    @property
+    def now(self) -> datetime.datetime:
+        if self.statement.now is None:
+            raise self.statement.refuse("CLOCK", "the time of asking is not known here", None, "a literal date or timestamp")
+        return self.statement.now
+
+    def position(self, node: exp.Expr) -> Position | None:
+        return place(node)
+
+    def column(self, node: exp.Column) -> Scalar:
+        """What a column reference stands for. Refused: unknown (with near names), ambiguous, or qualified by more than a table."""
+        found = self.find(node)
+        if found is not None:
+            return found.value
+        name, table = column_name(node, self.source)
+        if table is None and fold(name) in self.aliases:
+            return scalar.read(self.aliases[fold(name)], Scope(self.frame, self.statement))
+        raise self.unknown(node)
+
+    def find(self, node: exp.Column) -> Field | None:
+        """The visible column that the reference names, if there is exactly one."""
+        name, table = column_name(node, self.source)
+        if table is not None and not any(fold(s.alias) == fold(table) for s in self.frame.sources):
+            known = [s.alias for s in self.frame.sources]
+            raise self.statement.refuse("UNKNOWN_TABLE", f"no table {table!r} in FROM{near(table, known)}", node)
+        found = self.frame.find(name, table)
+        if len(found) > 1:
+            tables = [s.alias for s in self.frame.sources if any(fold(f.name) == fold(name) for f in s.fields)]
+            instead = " or ".join(f"{alias}.{name}" for alias in tables)
+            raise self.statement.refuse("AMBIGUOUS_COLUMN", f"column {name!r} is in several tables", node, instead or None)
+        return found[0] if found else None
+
+    def unknown(self, node: exp.Column) -> Refused:
+        """The refusal of a name that nothing visible has."""
+        name, table = column_name(node, self.source)
+        names = [f.name for s in self.frame.sources if table is None or fold(s.alias) == fold(table) for f in s.fields]
+        where = f" in {table!r}" if table is not None else ""
+        known = ", ".join(dict.fromkeys(names))[:200]
+        message = f"no column {name!r}{where}{near(name, names)}"
+        return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"one of {known}" if known else None)
+
+
+def column_name(node: exp.Column, source: str) -> tuple[str, str | None]:
+    """The column's and the table's name of a reference. Refuses `catalogue.schema.table.column` and a star."""
+    this, table = take(node, "this", "table")
+    if not isinstance(this, exp.Identifier):
+        raise refuse("STAR", "a star stands for several columns and cannot be used here", node=node, instead="the columns by name", source=source)
+    return identifier(this), None if table is None else identifier(table)
+
+
+def identifier(node: exp.Identifier) -> str:
+    """The name that an identifier spells."""
+    name, _quoted = take(node, "this", "quoted")
+    return str(name)
+
+
+def declared(statement: Statement, name: str) -> Table | None:
+    """The declared table of this name, whatever its case."""
+    return next((t for n, t in statement.schema.tables.items() if fold(n) == fold(name)), None)
+
+
+def view(statement: Statement, name: str) -> str | None:
+    """The text of the schema's view of this name."""
+    return next((text for n, text in statement.schema.views.items() if fold(n) == fold(name)), None)
+
+
+def column(statement: Statement, declared_column: Declared, public: str | None = None) -> Column:
+    """A plan column for one reference to a declared column: a fresh id, the schema's bounds as defaults."""
+    low, high, step = declared_column.lower, declared_column.upper, declared_column.step
+    bounds = None if low is None or high is None else Interval(Fraction(low), Fraction(high))
+    return Column(
+        id=next(statement.ids),
+        name=declared_column.name,
+        type=declared_column.type,
+        declared=bounds,
+        values=declared_column.values,
+        public=public,
+        step=None if step is None else Fraction(step),
+    )
+
+
+def note_origins(statement: Statement, table: Table, columns: tuple[Column, ...]) -> None:
+    """Remembers whose the columns of a private scan are."""
+    statement.tables[table.name] = table
+    for made in columns:
+        statement.origins[made.id] = Origin(table.name, made.name, _fixes(table, made.name))
+
+
+def _fixes(table: Table, name: str) -> frozenset[tuple[str, ...]]:
+    """What equal values of this column and of another one with a common token here prove: that both rows have the same unit."""
+    found: set[tuple[str, ...]] = set()
+    match table.unit:
+        case ViaUnit(via=via, table=parent, key=key) if via == name:
+            found.add((parent, key))
+        case str(unit) if unit == name:
+            found.add(("unit",))
+        case _:
+            pass
+    if table.columns[name].unique:
+        found.add((table.name, name))
+    return frozenset(found)

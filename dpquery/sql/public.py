@@ -1,0 +1,101 @@
+"""Public relations as SQL text over the physical public tables.
+
+Every name in it is ours; every expression was read by the same allow-list as private ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from dpquery.plan.scalar import Column, Scalar
+from dpquery.schema.model import Table
+from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
+from dpquery.sql.sides import Open
+from dpquery.values.types import Kind, Type
+
+TYPES = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.INTEGER: "BIGINT",
+    Kind.FLOAT: "DOUBLE",
+    Kind.STRING: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.UUID: "UUID",
+}
+
+
+def base(statement: Statement, table: Table, alias: str, place: int) -> Open:
+    """A declared public table: its declared columns, cast to their declared types."""
+    made = tuple(column(statement, c) for c in table.columns.values())
+    items = ", ".join(f"{_cast(quoted(c.name), c.type)} AS c{i}" for i, c in enumerate(made))
+    physical = ".".join(quoted(part) for part in table.physical.rsplit(".", 1))
+    frame = Frame((Source(alias, tuple(Field(c.name, c) for c in made), place),))
+    return Open(f"SELECT {items} FROM {physical}", made, frame, (table.name,))
+
+
+def joined(left: Open, right: Open, kind: str, on: Sequence[str], frame: Frame) -> Open:
+    """Two public relations joined; `on` are conditions in terms of `l` and `r`, see `places`."""
+    items = [f"l.c{i} AS c{i}" for i in range(len(left.columns))]
+    items += [f"r.c{i} AS c{len(left.columns) + i}" for i in range(len(right.columns))]
+    condition = " AND ".join(f"({c})" for c in on) or "TRUE"
+    text = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {kind} JOIN ({right.sql}) AS r ON {condition}"
+    return Open(text, (*left.columns, *right.columns), frame, (*left.tables, *right.tables))
+
+
+def places(left: Open, right: Open) -> dict[int, str]:
+    """What the columns of two relations are called in the condition that joins them."""
+    return {c.id: f"l.c{i}" for i, c in enumerate(left.columns)} | {c.id: f"r.c{i}" for i, c in enumerate(right.columns)}
+
+
+def selected(
+    statement: Statement, side: Open, items: Sequence[tuple[str, exp.Expr | Scalar, Scalar]], where: exp.Expr | None, distinct: bool, place: int
+) -> Open:
+    """SELECT [DISTINCT] items FROM side [WHERE ..]. An item is its name, its text's node (or its column, for a star) and its value."""
+    scope, called = Scope(side.frame, statement), {c.id: f"q.c{i}" for i, c in enumerate(side.columns)}
+    made, texts = list[Column](), list[str]()
+    for name, node, value in items:
+        text = text_of(node, scope, called) if isinstance(node, exp.Expr) else called[_id(node)]
+        texts.append(f"{_cast(text, value.type)} AS c{len(made)}")
+        made.append(_renewed(statement, name, value))
+    condition = "" if where is None else f" WHERE {text_of(where, scope, called)}"
+    sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(texts)} FROM ({side.sql}) AS q{condition}"
+    frame = Frame((Source("", tuple(Field(c.name, c) for c in made), place),))
+    return Open(sql, tuple(made), frame, side.tables)
+
+
+def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
+    """The text of an expression that was read already, its columns under the names of this place."""
+
+    def rename(below: exp.Expr) -> exp.Expr:
+        if not isinstance(below, exp.Column):
+            return below
+        table, _, name = called[_id(scope.column(below))].partition(".")
+        return exp.column(name, table=table)
+
+    return node.transform(rename).sql(dialect="duckdb", comments=False)
+
+
+def quoted(name: str) -> str:
+    """The name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _id(value: Scalar) -> int:
+    if not isinstance(value, Column):
+        raise AssertionError("a public relation shows columns only")
+    return value.id
+
+
+def _renewed(statement: Statement, name: str, value: Scalar) -> Column:
+    """The column that an item becomes: an unmodified one keeps what is declared about it."""
+    if isinstance(value, Column):
+        return replace(value, id=next(statement.ids), name=name)
+    return Column(next(statement.ids), name, value.type)
+
+
+def _cast(text: str, kind: Type) -> str:
+    name = f"DECIMAL(38,{kind.scale})" if kind.kind is Kind.DECIMAL else TYPES[kind.kind]
+    return f"TRY_CAST({text} AS {name})"

@@ -1,0 +1,67 @@
+"""Row-wise places (WHERE, ON, FILTER, arguments, keys): what cannot stand there is refused by its own name before the expression is read."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpquery.plan.scalar import Scalar
+from dpquery.sql import scalar
+from dpquery.sql.fields import take
+from dpquery.sql.names import Scope
+from dpquery.sql.unanswered import is_aggregate
+from dpquery.values.types import Kind
+
+
+def condition(node: exp.Expr, scope: Scope, clause: str) -> Scalar:
+    """The condition that the node spells."""
+    value = expression(node, scope, clause)
+    if value.type.kind not in (Kind.BOOLEAN, Kind.NULL):
+        raise scope.statement.refuse("NOT_A_CONDITION", f"{clause} wants a condition, not a value of type {value.type}", node, "a comparison")
+    return value
+
+
+def expression(node: exp.Expr, scope: Scope, clause: str) -> Scalar:
+    """The row-wise expression that the node spells. Aggregates, windows and subqueries in it are refused, each by its own code."""
+    for below in node.walk():
+        check(below, scope, clause)
+    return scalar.read(node, scope)
+
+
+def check(node: exp.Expr, scope: Scope, clause: str) -> None:
+    """Refuses a node that cannot stand in a row-wise expression."""
+    wrong = _misplaced(node)
+    if wrong is not None:
+        code, what, instead = wrong
+        raise scope.statement.refuse(code, f"{what} in {clause} is not supported", node, instead)
+
+
+def _misplaced(node: exp.Expr) -> tuple[str, str, str] | None:
+    """The code of a node that is no row-wise one, what it is, and what to write instead."""
+    match node:
+        case exp.Exists():
+            return "EXISTS", "EXISTS", "a JOIN on the privacy unit"
+        case exp.In() if take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
+            return "IN_SUBQUERY", "IN with a subquery", "a JOIN on the privacy unit, or a list of literals"
+        case exp.Query() | exp.Subquery():
+            return "SCALAR_SUBQUERY", "a subquery", "a JOIN on the privacy unit, or a literal"
+        case exp.Window():
+            return "WINDOW", "a window function", "the window over aggregates, in SELECT, QUALIFY or ORDER BY"
+        case _ if is_aggregate(node):
+            return "MISPLACED_AGGREGATE", "an aggregate", "HAVING for conditions on aggregates; aggregates do not nest"
+        case _:
+            return None
+
+
+def conjunct_nodes(node: exp.Expr | None) -> tuple[exp.Expr, ...]:
+    """The top-level AND-ed conditions of a predicate, in order."""
+    found: list[exp.Expr] = []
+    waiting = [] if node is None else [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.And):
+            waiting.extend(reversed(take(one, "this", "expression")))
+        elif isinstance(one, exp.Paren):
+            waiting.extend(take(one, "this"))
+        else:
+            found.append(one)
+    return tuple(found)

@@ -1,0 +1,304 @@
+"""FROM and below: tables, views, WITH, and subqueries that filter and project. The privacy unit goes along unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
+from dpquery.plan.scalar import Column, Scalar, walk
+from dpquery.schema.model import Table, ViaUnit
+from dpquery.sql import public
+from dpquery.sql.dialect import parse_view
+from dpquery.sql.fields import take
+from dpquery.sql.joins import chained, conjoined, step
+from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
+from dpquery.sql.refuse import near
+from dpquery.sql.rowwise import condition, conjunct_nodes, expression
+from dpquery.sql.sides import Bound, Open, Side, as_column
+from dpquery.sql.titles import title
+from dpquery.values.types import Kind
+
+INLINED = 30  # parts of an expression that is written out where a subquery's column is used; larger ones become columns
+
+Item = tuple[str, exp.Expr | None, Scalar]  # the name of a column of SELECT, its node (None: from a star), its value
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """What names of relations mean besides the schema: WITH queries by folded name, each with the Env of its own text; views being read."""
+
+    queries: Mapping[str, tuple[exp.CTE, Env]] = field(default_factory=dict)
+    views: frozenset[str] = frozenset()
+
+    def within(self, statement: Statement, clause: exp.With | None) -> Env:
+        """The names inside a query that has this WITH clause: each of its queries sees those before it."""
+        env = self
+        if clause is None:
+            return env
+        own: set[str] = set()
+        for query in take(clause, "expressions")[0]:
+            name = _alias(statement, query)[0]
+            if fold(name) in own:
+                raise statement.refuse("DUPLICATE_ALIAS", f"two WITH queries are called {name!r}", query, "a name of its own for each")
+            own.add(fold(name))
+            env = replace(env, queries={**env.queries, fold(name): (query, env)})
+        return env
+
+
+def _alias(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
+    """The alias of a relation and the names that it gives to columns."""
+    alias = take(node, "this", "alias")[1]
+    if alias is None:
+        return "", ()
+    if isinstance(alias, exp.Identifier):
+        return identifier(alias), ()
+    this, names = take(alias, "this", "columns")
+    if this is not None and not isinstance(this, exp.Identifier):
+        raise statement.refuse("ALIAS", "an alias is a name", alias)
+    return "" if this is None else identifier(this), tuple(_column_alias(statement, one) for one in names or ())
+
+
+def _column_alias(statement: Statement, node: exp.Expr) -> str:
+    if not isinstance(node, exp.Identifier):
+        raise statement.refuse("ALIAS", "the columns of an alias are names without types", node, "t(a, b)")
+    return identifier(node)
+
+
+def tables(statement: Statement, first: exp.From | None, joins: Sequence[exp.Join], where: exp.Expr | None, env: Env, node: exp.Expr) -> Side:
+    """All of FROM. `where` is only looked at for equalities of units."""
+    if first is None:
+        raise statement.refuse("NO_TABLE", "the SELECT reads no table", node, "FROM with a private table")
+    places = iter(range(len(joins) + 1))
+    side = relation(statement, take(first, "this")[0], env, places)
+    steps = [step(statement, join, relation(statement, take(join, *JOIN)[0], env, places)) for join in joins]
+    return chained(statement, side, steps, where)
+
+
+JOIN = ("this", "on", "side", "kind", "method", "using")
+
+
+def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[int]) -> Side:
+    """One relation of FROM under its alias."""
+    place = next(places)
+    match node:
+        case exp.Table():
+            side, name = _named(statement, node, env)
+            alias, names = _alias(statement, _without_name(node))
+        case exp.Subquery():
+            inner = take(node, "this", "alias")[0]
+            if not isinstance(inner, exp.Query):
+                message = "joins in parentheses are not supported"
+                raise statement.refuse("NESTED_JOIN", message, inner, "a subquery, (SELECT .. FROM a JOIN b ..), or the joins one after another")
+            side, name = query(statement, inner, env), ""
+            alias, names = _alias(statement, node)
+        case _:
+            raise _other(statement, node)
+    return _renamed(statement, side, alias or name, names, place, node)
+
+
+def _without_name(node: exp.Table) -> exp.Table:
+    take(node, "this", "alias")
+    return node
+
+
+OTHERS: dict[type[exp.Expr], tuple[str, str, str]] = {
+    exp.Lateral: ("LATERAL", "LATERAL", "a subquery in FROM, or a join on the privacy unit"),
+    exp.Unnest: ("UNNEST", "UNNEST", "a public table of the values"),
+    exp.Values: ("VALUES", "VALUES", "a public table of the values, or x IN (..)"),
+}
+
+
+def _other(statement: Statement, node: exp.Expr) -> Refused:
+    code, what, instead = OTHERS.get(type(node), ("UNSUPPORTED_FROM", type(node).__name__.upper(), "a table or a subquery"))
+    return statement.refuse(code, f"{what} in FROM is not supported", node, instead)
+
+
+def _renamed(statement: Statement, side: Side, alias: str, names: Sequence[str], place: int, node: exp.Expr) -> Side:
+    """The relation under its alias, its first columns under the alias's names."""
+    fields = side.frame.fields()
+    if len(names) > len(fields):
+        raise statement.refuse("ALIAS", f"the alias names {len(names)} columns of {len(fields)}", node)
+    called = [Field(names[i] if i < len(names) else f.name, f.value) for i, f in enumerate(fields)]
+    return replace(side, frame=Frame((Source(alias, tuple(called), place),)))
+
+
+def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
+    """The relation that a name means: a WITH query, a declared table, a view of the schema. Nothing else exists."""
+    this = take(node, "this", "alias")[0]
+    if next(statement.relations) > MOST_RELATIONS:
+        raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
+    if not isinstance(this, exp.Identifier):
+        name = this.sql_name().lower() if isinstance(this, exp.Func) and not isinstance(this, exp.Anonymous) else str(this.this)
+        raise statement.refuse("TABLE_FUNCTION", f"{name[:40]}: functions in FROM reach data outside the schema", this, "a declared table")
+    name = identifier(this)
+    found = env.queries.get(fold(name))
+    if found is not None:
+        cte, inside = found
+        alias, names = _alias(statement, cte)
+        side = query(statement, take(cte, "this", "alias")[0], inside)
+        return _renamed(statement, side, alias, names, 0, cte), name
+    table = declared(statement, name)
+    if table is not None:
+        return (public.base(statement, table, name, 0) if table.public else scanned(statement, table)), name
+    text = view(statement, name)
+    if text is not None:
+        return _view(statement, node, name, text, env), name
+    known = [*statement.schema.tables, *statement.schema.views, *(query_name for query_name in env.queries)]
+    raise statement.refuse("UNKNOWN_TABLE", f"no table {name[:60]!r} is declared{near(name, known)}", node, "one of " + ", ".join(known)[:200])
+
+
+def _view(statement: Statement, node: exp.Table, name: str, text: str, env: Env) -> Side:
+    """The view's query in place of its name. What is wrong inside is told at the name."""
+    if fold(name) in env.views:
+        raise statement.refuse("VIEW_CYCLE", f"the view {name!r} reads itself", node)
+    try:
+        inside = replace(statement, source=text, named={})
+        return query(inside, parse_view(text), Env(views=env.views | {fold(name)}))
+    except Refused as wrong:
+        raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
+
+
+def scanned(statement: Statement, table: Table) -> Bound:
+    """A private table: its declared columns under fresh ids, and the way to its unit."""
+    made = tuple(column(statement, c) for c in table.columns.values())
+    note_origins(statement, table, made)
+    by_name = {c.name: c for c in made}
+    unit = frozenset({by_name[table.unit].id}) if isinstance(table.unit, str) and table.unit in by_name else frozenset[int]()
+    scan = Scan(
+        table=table.name,
+        physical=table.physical,
+        columns=tuple(ScanColumn(c, c.name) for c in made),
+        unit=_path(statement, table),
+        max_rows_per_unit=table.max_rows_per_unit,
+        unique=frozenset(by_name[c.name].id for c in table.columns.values() if c.unique),
+        unit_columns=unit,
+    )
+    return Bound(scan, Frame((Source(table.name, tuple(Field(c.name, c) for c in made)),)))
+
+
+def _path(statement: Statement, table: Table) -> UnitPath:
+    schema, hops = statement.schema, list[Hop]()
+    kind = schema.tables[schema.privacy_unit_table].columns[schema.privacy_unit_column].type
+    while isinstance(table.unit, ViaUnit):
+        parent = schema.tables[table.unit.table]
+        hops.append(Hop(table.unit.via, parent.physical, table.unit.key))
+        table = parent
+    return UnitPath(str(table.unit), kind, tuple(hops))
+
+
+# ---- subqueries ----------------------------------------------------------------------------------------------------------------------
+
+
+def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
+    """A subquery that filters and projects, as a relation."""
+    while isinstance(node, exp.Subquery):
+        (node,) = take(node, "this")
+    if isinstance(node, exp.SetOperation):
+        raise set_operation(statement, node)
+    if not isinstance(node, exp.Select):
+        raise _other(statement, node)
+    items, clause, distinct, first, joins, where = take(node, "expressions", "with_", "distinct", "from_", "joins", "where")
+    inside = env.within(statement, clause)
+    test = None if where is None else take(where, "this")[0]
+    side = tables(statement, first, joins or (), test, inside, node)
+    scope = Scope(side.frame, statement)
+    columns = _items(statement, items, scope)
+    if isinstance(side, Open):
+        return _public(statement, side, columns, test, distinct, scope)
+    if side.kept:
+        message = "an outer join that keeps a public table's rows can only be answered where GROUP BY lists them, in the outermost SELECT"
+        raise statement.refuse("KEPT_PUBLIC", message, first, "the outer join in the outermost SELECT, or an INNER JOIN")
+    if distinct is not None:
+        raise statement.refuse("DISTINCT_IN_SUBQUERY", "DISTINCT in a subquery is not supported", distinct, "GROUP BY in the outermost SELECT")
+    return _projected(statement, kept(statement, side, test), columns)
+
+
+def set_operation(statement: Statement, node: exp.SetOperation) -> Refused:
+    """The refusal of UNION, INTERSECT and EXCEPT."""
+    return statement.refuse("SET_OPERATION", f"{type(node).__name__.upper()} is not supported", node, "one statement for each branch")
+
+
+def kept(statement: Statement, side: Bound, test: exp.Expr | None, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
+    """The rows for which WHERE is true."""
+    if test is None:
+        return side
+    scope = Scope(side.frame, statement, aliases or {})
+    conditions = [condition(node, scope, "WHERE") for node in conjunct_nodes(test)]
+    predicate = conjoined(conditions)
+    return side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
+
+
+def _public(statement: Statement, side: Open, items: Sequence[Item], test: exp.Expr | None, distinct: exp.Distinct | None, scope: Scope) -> Open:
+    if distinct is not None:
+        on = take(distinct, "on")[0]
+        if on is not None:
+            raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", on, "DISTINCT")
+    if test is not None:
+        condition(test, scope, "WHERE")
+    for _, node, value in items:
+        if value.type.kind in (Kind.INTERVAL, Kind.NULL):
+            raise statement.refuse("COLUMN_TYPE", f"a column cannot be of type {value.type}", node, "a CAST to another type")
+    return public.selected(
+        statement, side, [(name, node if node is not None else value, value) for name, node, value in items], test, distinct is not None, 0
+    )
+
+
+def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tuple[Item, ...]:
+    """The columns of a subquery's SELECT."""
+    found: list[Item] = []
+    aliases: dict[str, exp.Expr] = {}
+    for node in nodes:
+        stars = star(statement, node, scope.frame)
+        if stars is not None:
+            found += [(f.name, None, f.value) for f in stars]
+            continue
+        name, inner = named_item(statement, node)
+        found.append((name or title(inner), inner, expression(inner, replace(scope, aliases=dict(aliases)), "a subquery's SELECT")))
+        if name:
+            aliases.setdefault(fold(name), inner)
+    return tuple(found)
+
+
+def named_item(statement: Statement, node: exp.Expr) -> tuple[str, exp.Expr]:
+    """An item of SELECT as its alias (empty: none) and its expression."""
+    if not isinstance(node, exp.Alias):
+        return "", node
+    this, alias = take(node, "this", "alias")
+    if not isinstance(alias, exp.Identifier):
+        raise statement.refuse("ALIAS", "an alias is a name", node)
+    return identifier(alias), this
+
+
+def star(statement: Statement, node: exp.Expr, frame: Frame) -> tuple[Field, ...] | None:
+    """The columns that `*` or `t.*` stands for: the declared ones. None for other nodes."""
+    if isinstance(node, exp.Columns):
+        raise statement.refuse("COLUMNS", "COLUMNS(..) is not supported", node, "the columns by name")
+    if isinstance(node, exp.Star):
+        take(node)
+        return frame.fields()
+    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star):
+        return None
+    this, table = take(node, "this", "table")
+    take(this)
+    name = identifier(table)
+    found = [s for s in frame.sources if fold(s.alias) == fold(name)]
+    if not found:
+        raise statement.refuse("UNKNOWN_TABLE", f"no table {name!r} in FROM{near(name, [s.alias for s in frame.sources])}", node)
+    return found[0].fields
+
+
+def _projected(statement: Statement, side: Bound, items: Sequence[Item]) -> Bound:
+    """The relation with these columns. Small expressions are written out where they are used, large ones become columns."""
+    made: list[tuple[Column, Scalar]] = []
+    fields = []
+    for name, _, value in items:
+        if not isinstance(value, Column) and value.type.kind is not Kind.NULL and sum(1 for _ in walk(value)) > INLINED:
+            made.append((as_column(statement, name, value), value))
+            value = made[-1][0]
+        fields.append(Field(name, value))
+    rel = Compute(side.rel, tuple(made)) if made else side.rel
+    return Bound(rel, Frame((Source("", tuple(fields)),)), side.kept)

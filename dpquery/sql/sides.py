@@ -1,0 +1,151 @@
+"""The two kinds of relation that FROM can hold, and what is known of a private one by lineage: ids, never names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from dpquery.plan.intervals import interval
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan
+from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
+from dpquery.privacy.locality import rows_per_unit
+from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
+from dpquery.values.types import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A public relation not yet joined to a private one: SQL over public tables whose columns c0, c1, .. are `columns`, in order."""
+
+    sql: str
+    columns: tuple[Column, ...]
+    frame: Frame
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A private relation. `kept` names public relations all of whose rows the text keeps (RIGHT JOIN): only a list of keys can honour that."""
+
+    rel: Private
+    frame: Frame
+    kept: frozenset[str] = frozenset()
+
+
+Side = Open | Bound
+
+
+def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
+    """The frame with values replaced."""
+    sources = tuple(Source(s.alias, tuple(Field(f.name, new.get(f.value, f.value)) for f in s.fields), s.place) for s in frame.sources)
+    return Frame(sources, tuple(Merged(m.name, new.get(m.value, m.value), m.places) for m in frame.merged))
+
+
+def closed(statement: Statement, side: Open) -> tuple[Public, Frame]:
+    """The public relation under a name of its own, and the frame whose columns say that they come from it."""
+    name = f"public_{next(statement.publics)}"
+    renamed: dict[Scalar, Scalar] = {column: replace(column, public=name) for column in side.columns}
+    columns = tuple(column for column in renamed.values() if isinstance(column, Column))
+    return Public(name, side.sql, columns), substituted(side.frame, renamed)
+
+
+def computed(statement: Statement, side: Bound) -> Bound:
+    """The same relation with every visible expression as a column of its own: what the null side of an outer join needs."""
+    items: dict[Scalar, Scalar] = {}
+    for value in [f.value for s in side.frame.sources for f in s.fields] + [m.value for m in side.frame.merged]:
+        if not isinstance(value, Column) and value.type.kind is not Kind.NULL and value not in items:
+            items[value] = as_column(statement, "x", value)
+    if not items:
+        return side
+    made = tuple((column, value) for value, column in items.items() if isinstance(column, Column))
+    return Bound(Compute(side.rel, made), substituted(side.frame, items), side.kept)
+
+
+def as_column(statement: Statement, name: str, value: Scalar) -> Column:
+    """A new column that will hold the expression, with the bounds of interval arithmetic as its default."""
+    return Column(next(statement.ids), name, value.type, declared=interval(value) if value.type.numeric else None)
+
+
+# ---- lineage -------------------------------------------------------------------------------------------------------------------------
+
+
+def firm(rel: Private) -> frozenset[int]:
+    """Ids of the columns that no outer join can have set to NULL."""
+    match rel:
+        case Scan(columns=cols):
+            return frozenset(c.column.id for c in cols)
+        case Keep(input=below) | CapRows(input=below):
+            return firm(below)
+        case Compute(input=below, items=items):
+            return firm(below) | {column.id for column, _ in items}
+        case Lookup(input=below, public=public, join=join):
+            return firm(below) | {c.id for c in public.columns} if join is Join.INNER else firm(below)
+        case Match(left=left, right=right, join=join):
+            return firm(left) | firm(right) if join is Join.INNER else firm(left)
+        case _:
+            assert_never(rel)
+
+
+def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...]:
+    """Conditions that are true in every row. What ON says about a kept public relation does not count: its other rows stay as keys."""
+    match rel:
+        case Scan():
+            return ()
+        case Keep(input=below, predicate=predicate):
+            return (*facts(below, kept), *conjuncts(predicate))
+        case Compute(input=below) | CapRows(input=below):
+            return facts(below, kept)
+        case Lookup(input=below, public=public, join=join, on=on):
+            holds = join is Join.INNER and public.name not in kept
+            return (*facts(below, kept), *(conjuncts(on) if holds else ()))
+        case Match(left=left, right=right, join=join, on=on):
+            inner = (*facts(right, kept), *conjuncts(on)) if join is Join.INNER else ()
+            return (*facts(left, kept), *inner)
+        case _:
+            assert_never(rel)
+
+
+def unique(rel: Private) -> frozenset[int]:
+    """Ids of columns whose values still differ in all rows that have one."""
+    match rel:
+        case Scan(unique=declared, unit_columns=own, max_rows_per_unit=most):
+            return declared | own if most == 1 else declared
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below):
+            return unique(below)
+        case Lookup():
+            return frozenset()
+        case Match(left=left, right=right, join=join, on=on):
+            once = unique(left) if one_each(right, conjuncts(on)) else frozenset()
+            return once | unique(right) if join is Join.INNER and one_each(left, conjuncts(on)) else once
+        case _:
+            assert_never(rel)
+
+
+def one_each(rel: Private, conditions: Iterable[Scalar]) -> bool:
+    """Whether a row of the other side of a join within the unit meets at most one row of this one."""
+    if rows_per_unit(rel) == 1:
+        return True
+    keys = unique(rel)
+    return any(column.id in keys for pair in map(equality, conditions) if pair is not None for column in pair)
+
+
+def equality(condition: Scalar) -> tuple[Column, Column] | None:
+    """The two columns of a plain `a = b` of two unmodified columns of one type."""
+    match condition:
+        case Call(function="eq", args=(Column() as left, Column() as right)) if left.type == right.type:
+            return left, right
+        case _:
+            return None
+
+
+def fixes_unit(statement: Statement, condition: Scalar, left: frozenset[int], right: frozenset[int]) -> frozenset[tuple[str, ...]]:
+    """Why an equality between columns of the two sides proves that both rows have the same unit: the unit itself, or a declared path. Or nothing."""
+    pair = equality(condition)
+    if pair is None:
+        return frozenset()
+    one, other = pair
+    if not ((one.id in left and other.id in right) or (one.id in right and other.id in left)):
+        return frozenset()
+    none = Origin("", "", frozenset())
+    return statement.origins.get(one.id, none).fixes & statement.origins.get(other.id, none).fixes

@@ -1,0 +1,237 @@
+"""The outermost SELECT: one aggregate block over private rows, and what stands above the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import Draft, Question
+from dpquery.plan.rel import Keep
+from dpquery.plan.release import KeySource
+from dpquery.plan.scalar import Column, columns, conjuncts
+from dpquery.privacy.locality import owning
+from dpquery.sql import keys as grouping
+from dpquery.sql import options as settings
+from dpquery.sql import split
+from dpquery.sql.above import Above, Keyed
+from dpquery.sql.clause import Option
+from dpquery.sql.fields import take
+from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.options import Chosen
+from dpquery.sql.select import Env, kept, named_item, query, set_operation, star, tables
+from dpquery.sql.sides import Bound, Open
+from dpquery.sql.titles import title
+from dpquery.sql.unanswered import is_aggregate
+from dpquery.sql.windows import window
+
+GREATEST = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The clauses of the outermost SELECT, unwrapped."""
+
+    items: Sequence[exp.Expr]
+    distinct: exp.Distinct | None
+    where: exp.Expr | None
+    group: exp.Group | None
+    having: exp.Expr | None
+    qualify: exp.Expr | None
+    order: exp.Order | None
+    limit: int | None
+    offset: int | None
+
+
+def question(statement: Statement, tree: exp.Expr, options: tuple[Option, ...]) -> Question:
+    """The statement, read in full."""
+    select = _select(statement, tree)
+    clause, first, joins = take(select, *ALL)[:3]
+    clauses = _clauses(statement, select)
+    env = Env().within(statement, clause)
+    side = tables(statement, first, joins or (), clauses.where, env, select)
+    if isinstance(side, Open):
+        message = "only public tables are read: there is nothing to protect"
+        raise statement.refuse("PUBLIC_ONLY", message, first, "a private table, or the public table queried directly")
+    chosen = settings.chosen(statement, options)
+    settings.check_unit(statement, chosen, side, owning(side.rel))
+    found = _block(statement, side, clauses, chosen)
+    _check_unread(statement, env)
+    return found
+
+
+ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset")
+
+
+def _select(statement: Statement, tree: exp.Expr) -> exp.Select:
+    while isinstance(tree, exp.Subquery):
+        (tree,) = take(tree, "this")
+    if isinstance(tree, exp.SetOperation):
+        raise set_operation(statement, tree)
+    if not isinstance(tree, exp.Select):
+        raise statement.refuse("NOT_A_SELECT", f"{type(tree).__name__.upper()} is not answered: only SELECT is", tree, "a SELECT statement")
+    return tree
+
+
+def _clauses(statement: Statement, select: exp.Select) -> Clauses:
+    _, _, _, items, distinct, where, group, having, qualify, order, limit, offset = take(select, *ALL)
+    if distinct is not None and take(distinct, "on")[0] is not None:
+        raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", distinct, "GROUP BY, or DISTINCT")
+    return Clauses(
+        items,
+        distinct,
+        None if where is None else take(where, "this")[0],
+        group,
+        None if having is None else take(having, "this")[0],
+        None if qualify is None else take(qualify, "this")[0],
+        order,
+        _whole(statement, limit, "LIMIT"),
+        _whole(statement, offset, "OFFSET"),
+    )
+
+
+def _whole(statement: Statement, node: exp.Expr | None, clause: str) -> int | None:
+    """The literal number of LIMIT or OFFSET."""
+    if node is None:
+        return None
+    if isinstance(node, exp.Fetch):
+        raise statement.refuse("FETCH", "FETCH is not supported", node, "LIMIT")
+    value, more = take(node, "expression", "limit_options")
+    if more is not None:
+        take(more, "rows")
+    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
+    if not text.isdigit() or int(text[:20]) > GREATEST:
+        raise statement.refuse("LIMIT", f"{clause} takes a literal whole number", node, f"{clause} 10")
+    return int(text)
+
+
+# ---- the block -----------------------------------------------------------------------------------------------------------------------
+
+
+def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen) -> Question:
+    items = _items(statement, side, clauses)
+    aliases: dict[str, exp.Expr] = {}
+    for alias, _, node in items:
+        if alias:
+            aliases.setdefault(fold(alias), node)
+    whole = kept(statement, side, clauses.where, aliases)
+    scope = Scope(whole.frame, statement)
+    named = [(title_, node) for _, title_, node in items]
+    keys, distinct = _keys(statement, whole, clauses, named, scope)
+    above = Above(statement, scope, whole.rel, keys, aliases, window)
+    parts = split.Parts(named, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, distinct)
+    post = split.post(above, parts)
+    asks, sources, warnings = tuple(above.asks), _sources(statement, whole, keys, chosen), list[str]()
+    _check_kept(statement, side, whole, keys, sources, warnings, above)
+    settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
+    settings.check_shares(statement, chosen, asks)
+    draft = Draft(
+        input=whole.rel,
+        keys=tuple(k.key for k in keys),
+        sources=sources,
+        asks=asks,
+        contributions=settings.contributions(statement, chosen, bool(keys), asks),
+        minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
+    )
+    return Question(draft, chosen.price, post, tuple(warnings))
+
+
+def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[str, str, exp.Expr], ...]:
+    """The outputs: alias (empty: none), name, expression. A star stands for the declared columns where they are keys, and is refused elsewhere."""
+    found: list[tuple[str, str, exp.Expr]] = []
+    for node in clauses.items:
+        stars = star(statement, node, side.frame)
+        if stars is not None:
+            if clauses.distinct is None or clauses.group is not None:
+                raise _raw(statement, node)
+            found += [("", f.name, exp.column(f.name, quoted=True)) for f in stars]
+            continue
+        alias, inner = named_item(statement, node)
+        found.append((alias, alias or _title(inner, side), inner))
+    return tuple(found)
+
+
+def _title(node: exp.Expr, side: Bound) -> str:
+    """The name of an output without alias; a column is called as it is declared."""
+    name = title(node)
+    if isinstance(node, exp.Column):
+        known = side.frame.find(name)
+        return known[0].name if known else name
+    return name
+
+
+def _raw(statement: Statement, node: exp.Expr | None) -> Refused:
+    message = "rows of a private table are never shown"
+    return statement.refuse("RAW_ROWS", message, node, "aggregates such as COUNT(*), SUM(x), AVG(x), with GROUP BY for each group")
+
+
+def _keys(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[tuple[Keyed, ...], bool]:
+    """The grouping keys, and whether DISTINCT stays above the noise. SELECT DISTINCT of keys alone is GROUP BY."""
+    if clauses.group is not None:
+        named = grouping.grouped(statement, clauses.group, items, scope)
+        return grouping.keyed(statement, named, scope, side), clauses.distinct is not None
+    tops = [node for _, node in items] + [n for n in (clauses.having, clauses.qualify, clauses.order) if n is not None]
+    if any(_aggregates(node) for node in tops) or clauses.having is not None:
+        return (), clauses.distinct is not None
+    for node in tops:
+        for below in node.walk():
+            if isinstance(below, exp.Window):
+                message = "a window over private rows copies one unit's values to others"
+                raise statement.refuse("WINDOW", message, below, "the window over aggregates, with GROUP BY")
+    if clauses.distinct is None:
+        raise _raw(statement, items[0][1] if items else None)
+    return grouping.keyed(statement, items, scope, side), False
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    """Whether the expression holds an aggregate; the function of a window is none, but its arguments may hold one."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Window):
+            waiting += [argument for child in one.iter_expressions() for argument in (child.iter_expressions() if child is one.this else [child])]
+        elif is_aggregate(one):
+            return True
+        elif not isinstance(one, exp.Query):
+            waiting += one.iter_expressions()
+    return False
+
+
+def _sources(statement: Statement, side: Bound, keys: Sequence[Keyed], chosen: Chosen) -> tuple[KeySource, ...]:
+    """Where the key list comes from. A threshold or a minimum of units asked for by name makes the keys private."""
+    if not keys or ((chosen.threshold or chosen.minimum is not None) and not side.kept):
+        return ()
+    return grouping.sources(keys, side)
+
+
+def _check_kept(
+    statement: Statement, side: Bound, whole: Bound, keys: Sequence[Keyed], sources: Sequence[KeySource], warnings: list[str], above: Above
+) -> None:
+    """Refuses an outer join that keeps a public table's rows, unless these are the key list and nothing else was asked of them."""
+    if not side.kept:
+        return
+    values = [k.key.value for k in keys if isinstance(k.key.value, Column) and k.key.value.public in side.kept]
+    instead = "GROUP BY with a column of that table, or an INNER JOIN"
+    if {v.public for v in values} != side.kept or not sources:
+        message = "an outer join that keeps a public table's rows is answered only where they are the list of all keys"
+        raise statement.refuse("KEPT_PUBLIC", message, None, instead)
+    if isinstance(whole.rel, Keep) and whole.rel is not side.rel:
+        own = {v.id for v in values}
+        for fact in conjuncts(whole.rel.predicate):
+            if not {c.id for c in columns(fact)} <= own:
+                message = "WHERE above an outer join that keeps a public table's rows can only read that table's keys"
+                raise statement.refuse("KEPT_PUBLIC", message, None, "the condition in ON, or in a subquery, or an INNER JOIN")
+    if any(ask.card == "count" and ask.argument is None for ask in above.asks):
+        warnings.append("COUNT(*) counts private rows only: rows of the public table without a match are listed, but not counted")
+
+
+def _check_unread(statement: Statement, env: Env) -> None:
+    """Refuses what was cut out of the text but read by nobody, and reads WITH queries that nothing refers to."""
+    for start, arguments in statement.named.items():
+        if start not in statement.used:
+            message = f"{arguments[0].name} => belongs to COUNT, SUM or AVG"
+            raise statement.refuse_at("NAMED_ARGUMENT", message, arguments[0].position, "the argument inside an aggregate")
+    for cte, inside in env.queries.values():
+        query(statement, take(cte, "this", "alias")[0], inside)

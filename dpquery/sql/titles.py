@@ -1,0 +1,39 @@
+"""What the columns of an answer are called: as DuckDB calls them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpquery.sql.fields import take
+from dpquery.sql.names import identifier
+
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%", exp.Pow: "**",
+    exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.And: "AND", exp.Or: "OR", exp.DPipe: "||",
+}
+
+
+def title(node: exp.Expr) -> str:
+    """The name of an output without alias: the column's, else the expression's text."""
+    while isinstance(node, exp.Paren):
+        (node,) = take(node, "this")
+    match node:
+        case exp.Column() if isinstance(node.this, exp.Identifier):
+            return identifier(node.this)
+        case exp.Count() if isinstance(node.this, exp.Star) or node.this is None:
+            return "count_star()"
+        case _:
+            return _text(node)
+
+
+def _text(node: exp.Expr) -> str:
+    sign = OPERATORS.get(type(node))
+    if sign is not None and isinstance(node, exp.Binary):
+        return f"({_inner(node.left)} {sign} {_inner(node.right)})"
+    return node.sql(dialect="duckdb", normalize_functions="lower", comments=False)
+
+
+def _inner(node: exp.Expr) -> str:
+    while isinstance(node, exp.Paren):
+        (node,) = take(node, "this")
+    return title(node) if isinstance(node, exp.Count) else _text(node)

@@ -1,0 +1,74 @@
+"""Aggregates: which functions are some, and why and how those are refused that no card answers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from dpquery.sql.fields import take
+
+
+class Answer(NamedTuple):
+    """How an aggregate is refused."""
+
+    code: str
+    why: str
+    instead: str
+
+
+BINS = "COUNT(*) with GROUP BY FLOOR(x / 10), or AVG(x)"
+_EXTREME = Answer("MIN_MAX", "shows the value of one row", BINS)
+_QUANTILE = Answer("QUANTILE", "is not available yet", BINS)
+_VARIANCE = Answer("VARIANCE", "is not available yet", "AVG(x * x) - AVG(x) * AVG(x) for the variance")
+_PAIR = Answer("CORRELATION", "is not available yet", "AVG(x * y), AVG(x) and AVG(y)")
+_LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
+_TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
+_PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
+_DISTINCT = Answer("COUNT_DISTINCT", "counts values, not units, and is not available yet", "COUNT(DISTINCT unit), or GROUP BY x")
+_TRUTH = Answer("BOOLEAN_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
+_BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
+_OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT unit), SUM or AVG")
+
+BY_CLASS: dict[type[exp.Expr], Answer] = {
+    **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
+    **dict.fromkeys((exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles), _QUANTILE),
+    **dict.fromkeys((exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Skewness, exp.Kurtosis), _VARIANCE),
+    **dict.fromkeys((exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
+    **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
+    exp.GroupConcat: _TEXT,
+    **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin, exp.Mode), _PICK),
+    exp.ApproxDistinct: _DISTINCT,
+    **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
+    **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
+}
+BY_NAME: dict[str, Answer] = {
+    **dict.fromkeys(("arg_max_null", "arg_min_null", "arg_max_nulls_last", "arg_min_nulls_last", "arbitrary"), _PICK),
+    **dict.fromkeys(("mad", "reservoir_quantile"), _QUANTILE),
+    **dict.fromkeys(("sem", "entropy", "kurtosis_pop"), _VARIANCE),
+    **dict.fromkeys(("histogram", "histogram_exact", "lttb", "combine_aggr", "variant_group_object"), _LIST),
+    **dict.fromkeys(("bitstring_agg",), _BITS),
+    **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
+}
+ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for
+WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+
+
+def called(node: exp.Expr) -> str:
+    """The name of a function that the parser has no class for, in lower case; empty for others."""
+    if not isinstance(node, exp.Anonymous):
+        return ""
+    return str(take(node, "this", "expressions")[0]).lower()
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether the node is a call of an aggregate function, answered or not."""
+    if isinstance(node, exp.AggFunc):
+        return True
+    name = called(node)
+    return bool(name) and (name in BY_NAME or name in ANSWERED_NAMES)
+
+
+def unanswered(node: exp.Expr) -> Answer:
+    """How the aggregate is refused."""
+    return BY_CLASS.get(type(node)) or BY_NAME.get(called(node)) or _OTHER
