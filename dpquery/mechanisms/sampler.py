@@ -39,6 +39,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, chain
 from math import factorial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,17 +64,16 @@ _TAYLOR = tuple((-1.0) ** j / factorial(j) for j in range(14, -1, -1))
 
 
 def sample(noise: Noise, count: int, bits: BitSource) -> Draws:
-    """`count` independent draws of exactly the law of `noise`: int64, or Python integers (dtype object) where the law is wide or a draw demands it."""
+    """`count` independent draws of exactly the law of `noise`: int64, or Python integers (dtype object) where the law or a draw is that wide."""
     table = _table(noise)
-    pieces: list[Draws] = [np.empty(0, dtype=np.int64)]
+    pieces: list[NDArray[Any]] = [np.empty(0, dtype=np.int64)]
     left = count
     while left > 0:
         rounds = left + left // 16 + 4 if table.block_bits else left
         drawn = _rounds(table, min(_CHUNK, rounds), bits)[:left]
         pieces.append(drawn)
         left -= len(drawn)
-    drawn_all: Draws = np.concatenate(pieces)
-    return drawn_all
+    return np.concatenate(pieces)
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------------------------
