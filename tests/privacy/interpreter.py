@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor, isnan
+from math import floor, isinf, isnan
 from typing import Any, assert_never
 
 from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, output
@@ -119,7 +119,7 @@ def _row(kind: One | Units, row: Row) -> int | None:
             x = value(of, row)
             if _missing(x):
                 return None
-            units = max(low, min(high, floor(Fraction(x) / step + Fraction(1, 2))))
+            units = (high if x > 0 else low) if isinstance(x, float) and isinf(x) else max(low, min(high, floor(Fraction(x) / step + Fraction(1, 2))))
             return 2 * units - (low + high) if centred else units
         case _:
             assert_never(kind)
@@ -177,7 +177,7 @@ def _scan(rel: Scan, data: Data) -> Owned:
             at = parents[0] if parents else None
         unit = None if at is None else at[rel.unit.column]
         if unit is not None:
-            found.append((unit, {c.column.id: row[c.physical] for c in rel.columns}))
+            found.append((unit, {c.column.id: None if _missing(row[c.physical]) else row[c.physical] for c in rel.columns}))
     return found
 
 

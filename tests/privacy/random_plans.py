@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, P
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
 from dpquery.privacy import Facts
-from dpquery.values.types import INTEGER, STRING, Type, Value
+from dpquery.values.types import FLOAT, INTEGER, STRING, Type, Value
 
 COUNTRIES = ("A", "B", "C")
 ITEMS = ("x", "y")
@@ -31,9 +32,16 @@ def interval(low: int, high: int) -> Interval:
 
 # ---- the tables ----------------------------------------------------------------------------------------------------------------------
 
+SCORES = Interval(Fraction(-3, 2), Fraction(29, 4))
 PHYSICAL: Mapping[str, tuple[tuple[str, Type, Interval | None], ...]] = {
     "users": (("uid", INTEGER, None), ("country", STRING, None), ("age", INTEGER, interval(0, 9))),
-    "orders": (("oid", INTEGER, None), ("uid", INTEGER, None), ("item", STRING, None), ("amount", INTEGER, interval(-5, 20))),
+    "orders": (
+        ("oid", INTEGER, None),
+        ("uid", INTEGER, None),
+        ("item", STRING, None),
+        ("amount", INTEGER, interval(-5, 20)),
+        ("score", FLOAT, SCORES),
+    ),
     "items": (("oid", INTEGER, None), ("price", INTEGER, interval(2, 7))),
 }
 PATHS = {
@@ -81,6 +89,9 @@ def literal(v: Value, type: Type) -> Literal:
 
 
 def number(random: Random, known: Sequence[Column]) -> Scalar:
+    floats = [c for c in known if c.type == FLOAT]
+    if floats and random.random() < 0.3:
+        return random.choice(floats)
     found = integers(known)
     if not found:
         return literal(random.randint(-3, 5), INTEGER)
@@ -95,7 +106,7 @@ def number(random: Random, known: Sequence[Column]) -> Scalar:
 
 
 def condition(random: Random, known: Sequence[Column]) -> Scalar:
-    one = random.choice(known)
+    one = random.choice([c for c in known if c.type != FLOAT])
     if one.type == STRING:
         if random.random() < 0.3:
             return call("is_null", one)
@@ -113,7 +124,8 @@ def relation(world: World, depth: int) -> Private:
             return Keep(below, condition(random, output(below)))
         case 2:
             below = relation(world, depth - 1)
-            return Compute(below, ((world.column("n", INTEGER), number(random, output(below))),))
+            computed = number(random, output(below))
+            return Compute(below, ((world.column("n", computed.type), computed),))
         case 3:
             return _lookup(world, relation(world, depth - 1))
         case _:
@@ -150,7 +162,7 @@ def draft(random: Random) -> Draft:
 
 
 def _key(random: Random, known: Sequence[Column], i: int) -> Key:
-    one = random.choice(known)
+    one = random.choice([c for c in known if c.type != FLOAT])
     scalar: Scalar = one
     if random.random() < 0.2:
         scalar = Case(((condition(random, known), one),), literal(None, one.type), one.type)
@@ -193,11 +205,19 @@ def _fanout(rel: Lookup, data: Data) -> int:
 # ---- random data ---------------------------------------------------------------------------------------------------------------------
 
 
+def score(random: Random) -> float | None:
+    """A float that may be missing, out of bounds or no number."""
+    return random.choice([None, math.nan, math.inf, -1e300, 0.1, random.uniform(-2, 8), random.uniform(-2, 8)])
+
+
 def unit_rows(random: Random, unit: int, most: int = 5) -> Bag:
     """One unit's rows: at most one user, some orders with ids of its own, items of these orders."""
     oids = [100 * unit + i for i in range(random.randrange(most + 1))]
     users = [{"uid": unit, "country": random.choice([*COUNTRIES, None]), "age": random.choice([None, 0, 3, 9])}] if random.random() < 0.8 else []
-    orders = [{"oid": o, "uid": unit, "item": random.choice([*ITEMS, None]), "amount": random.choice([None, -5, 0, 3, 20])} for o in oids]
+    orders = [
+        {"oid": o, "uid": unit, "item": random.choice([*ITEMS, None]), "amount": random.choice([None, -5, 0, 3, 20]), "score": score(random)}
+        for o in oids
+    ]
     items = [{"oid": random.choice(oids), "price": random.choice([None, 2, 7])} for _ in range(random.randrange(most)) if oids]
     return {"users": users, "orders": orders, "items": items}
 

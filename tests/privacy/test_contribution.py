@@ -59,7 +59,7 @@ def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
 
 WORLD = rp.World(Random(0))
 ORDERS = WORLD.scan("orders")
-_, _, ITEM, AMOUNT = (c.column for c in ORDERS.columns)
+_, _, ITEM, AMOUNT, _ = (c.column for c in ORDERS.columns)
 KEY = Key("item", ITEM, STRING)
 
 
@@ -81,7 +81,7 @@ def release(one: AggregateAsk, groups: int = 2, rows: int = 3, keys: int | None 
 
 
 def orders(unit: int, *rows: tuple[str, int | None]) -> list[dict[str, object]]:
-    return [{"oid": 100 * unit + i, "uid": unit, "item": item, "amount": amount} for i, (item, amount) in enumerate(rows)]
+    return [{"oid": 100 * unit + i, "uid": unit, "item": item, "amount": amount, "score": None} for i, (item, amount) in enumerate(rows)]
 
 
 def data(*bags: list[dict[str, object]]) -> Data:

@@ -27,7 +27,7 @@ ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 LAPLACE, GAUSSIAN = Mechanism.LAPLACE, Mechanism.GAUSSIAN
 WORLD = rp.World(Random(0))
 ORDERS = WORLD.scan("orders")
-_, _, ITEM, AMOUNT = (c.column for c in ORDERS.columns)
+_, _, ITEM, AMOUNT, _ = (c.column for c in ORDERS.columns)
 ONE, MICRO = Fraction(1), Fraction(1, 10**6)
 
 

@@ -99,7 +99,7 @@ def test_a3_outer_join_is_not_fixed() -> None:
     on = call("gt", column(ORDERS, "amount"), Literal(10, INTEGER))
     joined = Match(ORDERS, USERS, Join.LEFT, on)
     assert names(joined) == {"uid"}
-    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 20 * i} for i in range(2)]
+    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 20 * i, "score": None} for i in range(2)]
     data = Data({"users": [{"uid": 1, "country": "A", "age": 1}], "orders": orders})
     country = column(USERS, "country").id
     assert {row[country] for _, row in rows(joined, data)} == {"A", None}

@@ -150,7 +150,7 @@ def test_count_distinct_of_the_null_side_counts_units_with_rows() -> None:
     left = Match(USERS, ORDERS, Join.LEFT, None)
     made = release(left, asks=[units(argument=column(ORDERS, "uid")), units(argument=column(USERS, "uid"))])
     users = [{"uid": u, "country": "A", "age": 1} for u in (1, 2, 3)]
-    orders = [{"oid": 1, "uid": 1, "item": "x", "amount": 1}]
+    orders = [{"oid": 1, "uid": 1, "item": "x", "amount": 1, "score": None}]
     sums = run(made, Data({"users": users, "orders": orders}))[()]
     assert [sums[a.parts[0]] for a in made.aggregates] == [1, 3]
 
@@ -245,14 +245,14 @@ def test_n9_fan_out_is_refused_beyond_ten_thousand() -> None:
 def test_a5_caps_hold_on_data() -> None:
     """A unit of 30 rows joined with itself twice: at most 10 * 10 * 10 rows come out, whatever it has."""
     rel = release(Match(Match(ORDERS, WORLD.scan("orders"), Join.INNER, None), WORLD.scan("orders"), Join.INNER, None)).table.input
-    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 1} for i in range(30)]
+    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 1, "score": None} for i in range(30)]
     assert len(rows(rel, Data({"orders": orders}))) == 100  # the second join's left input is capped to 10
 
 
 def test_a19_clamps_sit_above_the_joins() -> None:
     """A19, C05: the count after a fan-out of 3 is clamped to C, not to 3 C."""
     made = release(lookup(ORDERS, "p", "item"), fanouts={"p": 3})
-    orders = [{"oid": i, "uid": 1, "item": "A", "amount": 1} for i in range(4)]
+    orders = [{"oid": i, "uid": 1, "item": "A", "amount": 1, "score": None} for i in range(4)]
     assert run(made, Data({"orders": orders}, {"p": [("A", f"r{i}") for i in range(3)]}))[()] == (5,)
 
 
