@@ -14,6 +14,7 @@ from dpquery.ledger.amounts import ZERO, minus, shown_down, shown_up, text
 from dpquery.ledger.model import Account, Amounts, Balance, Kind, Left, Limit, Rung, Terms
 
 MANY: Final = 1_000_000  # as far as `count` counts
+TINIEST: Final = Decimal("1e-40")  # a smaller rho is converted as this one: exactness there would cost time and buy nothing
 LADDER_BASE: Final = Fraction(1, 1024)  # rho_0 of the ladder
 LADDER_RUNGS: Final = 40
 
@@ -32,7 +33,7 @@ def within(cap: Limit, delta_conv: Decimal, spent: Amounts) -> bool:
             charge in: where epsilons add up to at most cap.epsilon the loss is at most that, surely; elsewhere the rho filter converts to
             cap.epsilon but for delta_conv, which is fixed beforehand. Each branch alone is a filter, and both only shrink as sums grow.
             A cap whose delta is lowered below delta_conv uses what there is of it: less is accepted than under the largest cap.
-    Tight   tests/ledger/test_policy: ten times 0.1 fills 1.0; the last Gaussian that fits fits.
+    Tight   tests/ledger/test_ledger_policy: ten times 0.1 fills 1.0; the last Gaussian that fits fits.
     Source  Rogers et al. 2016; Whitehouse et al. 2023; the partition argument of theory 1.2.
     """
     converting = min(delta_conv, cap.delta)
@@ -64,11 +65,13 @@ def count(account: Account, price: Amounts) -> int:
 def left(account: Account) -> Left:
     """What surely fits still: a pure epsilon, or a rho, each with a selection delta."""
     converting = min(account.delta_conv, account.cap.delta)
+    delta = minus(minus(account.cap.delta, converting), account.spent.delta)
+    if delta < 0:  # the cap on delta was lowered below what was spent: nothing fits
+        return Left(ZERO, ZERO, ZERO)
     rho = max(Fraction(0), _room(account.cap.epsilon, converting) - Fraction(account.spent.rho))
     converted = shown_down(zcdp.laplace_epsilon_down(rho)) if rho else ZERO
     pure = ZERO if account.spent.epsilon is None else minus(account.cap.epsilon, account.spent.epsilon)
-    delta = minus(minus(account.cap.delta, converting), account.spent.delta)
-    return Left(max(pure, converted, ZERO), shown_down(rho), max(ZERO, delta))
+    return Left(max(shown_down(Fraction(pure), 24), converted, ZERO), shown_down(rho), shown_down(Fraction(delta), 24))
 
 
 def locked(account: Account, timeouts_allowed: int) -> bool:
@@ -163,7 +166,7 @@ def _short(amount: Decimal) -> str:
 @lru_cache(maxsize=4096)
 def _converted(rho: Decimal, delta: Decimal) -> Fraction | None:
     """The epsilon of a rho at a delta, rounded up; None for infinite, which it also is where the delta says nothing (1 or more)."""
-    return convert.epsilon_up(Fraction(rho), Fraction(delta)) if delta < 1 else None
+    return convert.epsilon_up(Fraction(max(rho, TINIEST) if rho else rho), Fraction(delta)) if delta < 1 else None
 
 
 @lru_cache(maxsize=256)

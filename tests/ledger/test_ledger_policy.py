@@ -130,6 +130,9 @@ def test_what_is_left_fits() -> None:
         assert rest.epsilon > 0
         assert accepts(one, laplace(str(rest.epsilon), str(rest.delta)))
         assert rest.rho == 0 or accepts(one, gaussian(str(rest.rho), str(rest.delta)))
+    lowered = replace(after(account("3", "1e-6"), laplace("0.9", "4e-7")), cap=Limit(Decimal(3), Decimal("1e-7")))
+    assert policy.left(lowered).epsilon == 0
+    assert not accepts(lowered, laplace("0.001"))
     full = policy.left(after(account("3", "1e-6"), laplace("3", "5e-7")))
     assert (full.epsilon, full.rho, full.delta) == (0, 0, 0)
 
