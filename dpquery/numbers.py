@@ -6,10 +6,22 @@ function here rounds the argument in the wanted direction (both are monotone), e
 
 from __future__ import annotations
 
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+import math
+from decimal import (
+    MAX_EMAX,
+    MAX_PREC,
+    MIN_EMIN,
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 from fractions import Fraction
 from functools import lru_cache
-from math import isqrt
 
 FLOOR_BITS = 4096  # results of exp below 2^-4096 (about 1e-1233) become that, or 0
 _DIGITS = 50  # significant digits of a rounded result
@@ -46,13 +58,21 @@ def float_near(x: Fraction) -> float:
 
 
 def decimal_up(x: Fraction, places: int) -> Decimal:
-    """The least decimal with `places` digits after the point that is at least x."""
-    return Decimal(-(-x.numerator * 10**places // x.denominator)).scaleb(-places, context(_DIGITS + 10**6))
+    """The least multiple of 10^-places that is at least x, with `places` digits after the point."""
+    return _scaled(math.ceil(x * _power_of_ten(places)), places)
 
 
 def decimal_down(x: Fraction, places: int) -> Decimal:
-    """The largest decimal with `places` digits after the point that is at most x."""
-    return -decimal_up(-x, places)
+    """The largest multiple of 10^-places that is at most x, with `places` digits after the point."""
+    return _scaled(math.floor(x * _power_of_ten(places)), places)
+
+
+def _power_of_ten(n: int) -> Fraction:
+    return Fraction(10**n) if n >= 0 else Fraction(1, 10**-n)
+
+
+def _scaled(n: int, places: int) -> Decimal:
+    return Decimal(n).scaleb(-places, context(MAX_PREC))
 
 
 def significant_up(x: Fraction, bits: int = 128) -> Fraction:
@@ -89,7 +109,7 @@ def _sqrt(x: Fraction) -> tuple[Fraction, bool]:
     if x == 0:
         return x, True
     shift = max(0, (257 - floor_log2(x)) // 2)
-    root = Fraction(isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
+    root = Fraction(math.isqrt((x.numerator << 2 * shift) // x.denominator), 1 << shift)
     return root, root * root == x
 
 
