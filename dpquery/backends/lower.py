@@ -21,6 +21,7 @@ from dpquery.plan.release import (
     CellBound,
     Enforced,
     GroupCap,
+    Idle,
     Key,
     Keys,
     ListedKeys,
@@ -31,7 +32,9 @@ from dpquery.plan.release import (
     RowWeights,
     UnitTable,
 )
-from dpquery.values.types import Kind
+from dpquery.values.types import INTEGER, Kind, Type, Value
+
+SHORT_LIST = 200  # keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,10 @@ def lower(release: Release, salt: int) -> BoundedSQL:
     script = Script(salt)
     table = _listed(_integers(release.table, script), release.keys, release.table.keys, script)
     match release.table.bounding:
-        case GroupCap():
-            source, values, enforced = _by_cells(release.table, table, script)
-        case RowWeights():
-            source, values, enforced = _by_weights(release.table, table, script)
+        case GroupCap() as cap:
+            source, values, enforced = _by_cells(release.table, table, cap, release.keys, script)
+        case RowWeights(rows=most):
+            source, values, enforced = _by_weights(release.table, table, most, script)
         case _:
             assert_never(release.table.bounding)
     sums = [f"coalesce(sum({value}), 0)::HUGEINT AS p{i}" for i, value in enumerate(values)]
@@ -95,10 +98,7 @@ def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -
         case PrivateKeys():
             return table
         case ListedKeys(rows=rows):
-            types = [key.type for key in columns]
-            values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows))
-            names = ", ".join(["k", *(f"v{i}" for i in range(len(types)))])
-            source = f"(VALUES {values}) AS l({names})" if rows else f"(SELECT 0, {', '.join(['NULL'] * len(types))} WHERE FALSE) AS l({names})"
+            source = f"({_key_table(rows, [key.type for key in columns])}) AS l"
             on = " AND ".join(f"r.{k} IS NOT DISTINCT FROM l.v{i}" for i, k in enumerate(table.groups))
             xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
             name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN {source} ON {on}", "listed")
@@ -107,13 +107,31 @@ def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -
             assert_never(keys)
 
 
+def _key_table(rows: Sequence[tuple[Value, ...]], types: Sequence[Type]) -> str:
+    """A subquery with the places `k` of a key list and its values `v0`, `v1`, ... Long lists are written by column, which the engine reads faster."""
+    names = [f"v{i}" for i in range(len(types))]
+    if not rows:
+        return f"SELECT 0 AS k, {', '.join(f'{literal(None, t)} AS {v}' for v, t in zip(names, types, strict=True))} WHERE FALSE"
+    if len(rows) <= SHORT_LIST:
+        values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows))
+        return f"SELECT * FROM (VALUES {values}) AS v(k, {', '.join(names)})"
+    lists = [f"unnest({_literals([row[i] for row in rows], t)}) AS {v}" for i, (v, t) in enumerate(zip(names, types, strict=True))]
+    return f"SELECT unnest(range({len(rows)})) AS k, {', '.join(lists)}"
+
+
+def _literals(values: Sequence[Value], kind: Type) -> str:
+    if kind == INTEGER:
+        return f"[{', '.join('NULL' if v is None else str(v) for v in values)}]::BIGINT[]"
+    return f"[{', '.join(literal(v, kind) for v in values)}]"
+
+
 @dataclass(frozen=True, slots=True)
 class _Bounds:
     bounding: Bounding
     cells: tuple[CellBound, ...]
 
 
-def _by_cells(table: UnitTable, rows: _Table, script: Script) -> tuple[str, list[str], _Bounds]:
+def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script: Script) -> tuple[str, list[str], _Bounds]:
     """One cell per unit and group, clamped; then at most so many groups per unit."""
     by = ", ".join(["u", *rows.groups])
     gathered = ", ".join([by, *cells.gathered(rows.rows)])
@@ -121,28 +139,40 @@ def _by_cells(table: UnitTable, rows: _Table, script: Script) -> tuple[str, list
     bounded = [cells.cell(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]
     values = ", ".join(f"{b.text} AS v{i}" for i, b in enumerate(bounded))
     name = script.add(f"SELECT {by}, {values} FROM {made}", "clamped")
-    source, bounding = _capped(name, table, rows.groups, script)
+    source, bounding = _capped(name, cap, rows.groups, keys, len(bounded), script)
     return source, [f"v{i}" for i in range(len(bounded))], _Bounds(bounding, tuple(b.bound for b in bounded))
 
 
-def _capped(name: str, table: UnitTable, groups: tuple[str, ...], script: Script) -> tuple[str, Bounding]:
-    """The cells of at most so many groups per unit, chosen by chance; all of them where the plan proved the cap idle."""
-    cap = table.bounding
-    if not isinstance(cap, GroupCap):
-        raise ValueError("groups are capped by a group cap")
-    if cap.idle is not None or not groups:
+def _capped(name: str, cap: GroupCap, groups: tuple[str, ...], keys: Keys, parts: int, script: Script) -> tuple[str, GroupCap]:
+    """The cells of at most so many groups per unit, chosen by chance; all of them where the cap is idle."""
+    if cap.idle is not None:
+        _check_idle(cap, cap.idle, keys)
+        return name, cap
+    if not groups:
         return name, cap
     order = ", ".join([script.chance(["u", *groups]), *groups])  # ties by key; a single sort key would be planned at twice the cost
-    values = ", ".join([*groups, *(f"v{i}" for i in range(len(table.parts)))])
+    values = ", ".join([*groups, *(f"v{i}" for i in range(parts))])
     capped = script.add(f"SELECT {values}, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM {name}", "capped")
     return f"{capped} WHERE place <= {cap.groups:d}", GroupCap(groups=cap.groups)
 
 
-def _by_weights(table: UnitTable, rows: _Table, script: Script) -> tuple[str, list[str], _Bounds]:
+def _check_idle(cap: GroupCap, why: Idle, keys: Keys) -> None:
+    """Nothing, where the statement itself shows that the cap cannot bite; that a key depends on the unit is the plan's to prove."""
+    match why:
+        case Idle.NO_KEYS:
+            shown = isinstance(keys, NoKeys)
+        case Idle.ALL_KEYS:
+            shown = isinstance(keys, ListedKeys) and len(keys.rows) <= cap.groups
+        case Idle.UNIT_KEY:
+            shown = cap.groups == 1
+        case _:
+            assert_never(why)
+    if not shown:
+        raise ValueError("the cap on groups is not idle")
+
+
+def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> tuple[str, list[str], _Bounds]:
     """Each row times its weight: those of a unit's n rows add up to at most `most` << 20."""
-    if not isinstance(table.bounding, RowWeights):
-        raise ValueError("rows are weighed by row weights")
-    most = table.bounding.rows
     scaled = f"(least(count(*), {most:d}) * {1 << WEIGHT_BITS:d}) // count(*)"
     weights = script.add(f"SELECT u, {scaled} AS w FROM {rows.name} GROUP BY u", "weights")
     bounded = [cells.weighted(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]

@@ -74,7 +74,11 @@ def interval(low: int, high: int) -> Interval:
 
 
 def release(
-    rel: Any, keys: Sequence[Scalar] = (), listed: Iterable[tuple[Value, ...]] | None = None, parts: Sequence[Part] = (ROWS,), by: Bounding | None = None
+    rel: Any,
+    keys: Sequence[Scalar] = (),
+    listed: Iterable[tuple[Value, ...]] | None = None,
+    parts: Sequence[Part] = (ROWS,),
+    by: Bounding | None = None,
 ) -> Release:
     """A release with the keys given; listed ones, else private ones (then the first part counts units), else none."""
     named = tuple(Key(f"k{i}", key, key.type) for i, key in enumerate(keys))

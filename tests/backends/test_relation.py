@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench import ROWS, UNITS, Bench, column, integer, of, public, release, scan, total
 
 from dpquery.plan.functions import call
-from dpquery.plan.rel import CapRows, Compute, Hop, Join, Keep, Lookup, Match, UnitPath
+from dpquery.plan.rel import CapRows, Compute, Hop, Join, Keep, Lookup, Match, Scan, UnitPath
 from dpquery.plan.scalar import Literal
 from dpquery.values.types import INTEGER, STRING
 
@@ -21,7 +21,7 @@ INSERT INTO regions VALUES ('US', 'AM'), ('US', 'AM2'), ('DE', 'EU'), ('XX', 'ZZ
 """
 
 
-def orders() -> object:
+def orders() -> Scan:
     return scan("orders", oid="integer", uid="integer", amount="float", item="string")
 
 

@@ -193,7 +193,12 @@ def test_nothing_outside_is_within_reach(kept: DuckDB, sql: str) -> None:
 
 
 def test_only_a_single_select_is_run_or_bound(kept: DuckDB) -> None:
-    for sql in ("CREATE TABLE memory.main.mine AS SELECT 1", "SET VARIABLE x = 1", "EXPLAIN ANALYZE SELECT 1", "SELECT 1; DROP TABLE data.main.users"):
+    for sql in (
+        "CREATE TABLE memory.main.mine AS SELECT 1",
+        "SET VARIABLE x = 1",
+        "EXPLAIN ANALYZE SELECT 1",
+        "SELECT 1; DROP TABLE data.main.users",
+    ):
         with pytest.raises(Fault):
             kept.run(lowered(sql), (), 1)
         with pytest.raises(Fault):
