@@ -42,7 +42,7 @@ NoisyColumn = tuple[str, Type, Sequence[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A released table: `types` are SQL names, `intervals` error bars, both parallel to its columns; a bar is (low, high) or None, one for each row."""
+    """A released table: `types` are SQL names, `intervals` error bars, both parallel to its columns; a bar is (low, high) or None, one a row."""
 
     table: pa.Table
     types: tuple[str, ...]
