@@ -143,7 +143,7 @@ class Session:
         release, priced, how = prepared.release, prepared.priced, prepared.question.post
         columns = answers.columns(noisy, release)
         how, table, lost = answers.finished(how, columns, release, self.schema.limits)
-        rows = table.column(table.num_columns - 1).to_pylist() if how.rowed else None
+        rows = [int(row) for row in table.column(table.num_columns - 1).to_pylist()] if how.rowed else None
         table = table.select(range(len(how.outputs)))
         bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
         said = (
