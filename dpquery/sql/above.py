@@ -188,12 +188,14 @@ class Above:
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
         if isinstance(node, exp.Star):
             raise self.statement.refuse("STAR", "a star cannot stand beside aggregates", node, "the keys by name")
+        if isinstance(node, exp.Literal) and not node.name.isprintable() and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in node.name):
+            raise self.statement.refuse("BAD_LITERAL", "a text holds a character that cannot be passed on", node)
         names = NODES.get(type(node))
         if called(node) in FUNCTIONS:
             names = ("this", "expressions")
             self._check_call(node)
         if names is None:
-            what = called(node) or (node.sql_name().lower() if isinstance(node, exp.Func) else type(node).__name__.lower())
+            what = self.statement.spelled(node)
             raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise", node)
         return rebuild(node, names, lambda child: self.lift(child, where))
 

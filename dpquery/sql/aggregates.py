@@ -30,6 +30,8 @@ def unit_columns(rel: Private) -> frozenset[int]:
 def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> AggregateAsk:
     """What the aggregate asks for; its name is still empty. Refuses aggregates that no card answers, each by its own code."""
     inner, where = _filtered(node, scope)
+    while isinstance(inner, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
+        inner = take(inner, "this", "expression")[0]  # of aggregates that are refused
     card, argument = _card(statement, inner, scope, rel)
     named = _named(statement, inner)
     return AggregateAsk(
@@ -80,14 +82,8 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
             return _by_name(statement, node, scope)
         case _:
             answer = unanswered(node)
-            name = called(node).upper() or _sql_name(node)
+            name = statement.spelled(node) if "start" in node.meta else answer.code
             raise statement.refuse(answer.code, f"{name} {answer.why}", node, answer.instead)
-
-
-def _sql_name(node: exp.Expr) -> str:
-    while isinstance(node, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
-        node = take(node, "this", "expression")[0]
-    return node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
 
 
 def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> tuple[str, Argument | None]:

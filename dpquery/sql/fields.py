@@ -60,6 +60,12 @@ CLAUSES: dict[str, Clause] = {
     "ilike": Clause("STAR_LIKE", "LIKE after a star", "the columns by name"),
     "with_": Clause("WITH", "WITH here", "the WITH clause in front of the statement"),
     "ordered": Clause("AGGREGATE_ORDER_BY", "ORDER BY inside a function"),
+    "group": Clause("GROUP_BY_IN_SUBQUERY", "GROUP BY in a subquery", "GROUP BY in the outermost SELECT"),
+    "having": Clause("HAVING_IN_SUBQUERY", "HAVING in a subquery", "HAVING in the outermost SELECT"),
+    "order": Clause("ORDER_BY_IN_SUBQUERY", "ORDER BY in a subquery", "ORDER BY in the outermost SELECT"),
+    "limit": Clause("LIMIT_IN_SUBQUERY", "LIMIT in a subquery", "LIMIT in the outermost SELECT, or a condition in WHERE"),
+    "offset": Clause("LIMIT_IN_SUBQUERY", "OFFSET in a subquery", "OFFSET in the outermost SELECT, or a condition in WHERE"),
+    "joins": Clause("NESTED_JOIN", "a join inside another join's side", "the joins one after another, each with its own ON"),
     "percent": Clause("LIMIT_PERCENT", "LIMIT in percent", "LIMIT with a number of rows"),
     "with_ties": Clause("WITH_TIES", "WITH TIES", "LIMIT with a number of rows"),
 }
@@ -81,11 +87,10 @@ def unset(value: object) -> bool:
 
 def unread(node: exp.Expr, name: str, value: object) -> Refused:
     """The refusal of an argument that nobody reads."""
-    kind = type(node).__name__.upper()
-    clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r}")
+    clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r} in {type(node).__name__.upper()}")
     first = value[0] if isinstance(value, list | tuple) else value
     where = first if isinstance(first, exp.Expr) else node
-    message = f"{clause.words} is not supported in {kind} and cannot be left out without changing the answer"
+    message = f"{clause.words} is not supported, and leaving it out would change the answer"
     return refuse(clause.code, message, node=where, instead=clause.instead)
 
 

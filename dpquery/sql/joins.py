@@ -19,6 +19,7 @@ from dpquery.plan.scalar import Column, Scalar, conjuncts
 from dpquery.sql import public
 from dpquery.sql.fields import take
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.refuse import place
 from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each
 
@@ -300,10 +301,10 @@ def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> R
     text = _suggestion(statement, left, right)
     if text is None:
         return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), "the unit's column in both relations, and their equality in ON")
-    place = "WHERE .." if one.bare else "ON .."
+    place = "WHERE" if one.bare else "ON"
     if one.how is not How.INNER:
         message += "; of an outer join in ON, not in WHERE"
-    return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), f"add to {place}: AND {text}")
+    return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), f"AND {text} in {place}")
 
 
 def _suggestion(statement: Statement, left: Side, right: Side) -> str | None:
@@ -328,4 +329,4 @@ def _tied(statement: Statement, left: Bound, right: Bound, one: tuple[str, Field
 def _at(node: exp.Join) -> exp.Expr:
     """What of a join has a place in the text."""
     this, on = take(node, "this", "on", "side", "kind", "method", "using")[:2]
-    return on if isinstance(on, exp.Expr) else this if isinstance(this, exp.Expr) else node
+    return on if isinstance(on, exp.Expr) and place(on) is not None else this if isinstance(this, exp.Expr) else node

@@ -25,6 +25,11 @@ from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind, Type, Value
 
 MOST_KEYS = 32
+SETS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Cube: ("CUBE", "CUBE"),
+    exp.Rollup: ("ROLLUP", "ROLLUP"),
+    exp.GroupingSets: ("GROUPING_SETS", "GROUPING SETS"),
+}
 
 
 def keyed(statement: Statement, nodes: Sequence[tuple[str, exp.Expr]], scope: Scope, side: Bound) -> tuple[Keyed, ...]:
@@ -83,6 +88,9 @@ def _flat(nodes: Iterable[exp.Expr]) -> Iterable[exp.Expr]:
 
 def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[str, exp.Expr]:
     inner = bare(node)
+    if type(inner) in SETS:
+        code, words = SETS[type(inner)]
+        raise statement.refuse(code, f"{words} is not supported", inner, "one statement for each set of keys")
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return _ordinal(statement, inner, items)
     if isinstance(inner, exp.Column):

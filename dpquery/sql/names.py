@@ -53,10 +53,18 @@ class Statement:
     publics: Iterator[int] = field(default_factory=lambda: count(1))
     relations: Iterator[int] = field(default_factory=lambda: count(1))
     used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
+    queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
         """A refusal with its place in this statement."""
         return refuse(code, message, node=node, instead=instead, source=self.source)
+
+    def spelled(self, node: exp.Expr) -> str:
+        """How the text names a function, in capitals; the parser's name where the text is not at hand."""
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if isinstance(start, int) and isinstance(end, int):
+            return self.source[start : end + 1].upper()[:40]
+        return (node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
 
     def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
         """A refusal at a given place in this statement."""

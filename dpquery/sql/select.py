@@ -132,12 +132,13 @@ def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
     if next(statement.relations) > MOST_RELATIONS:
         raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
     if not isinstance(this, exp.Identifier):
-        name = this.sql_name().lower() if isinstance(this, exp.Func) and not isinstance(this, exp.Anonymous) else str(this.this)
-        raise statement.refuse("TABLE_FUNCTION", f"{name[:40]}: functions in FROM reach data outside the schema", this, "a declared table")
+        message = f"{statement.spelled(this)}: functions in FROM reach data outside the schema"
+        raise statement.refuse("TABLE_FUNCTION", message, this, "a declared table")
     name = identifier(this)
     found = env.queries.get(fold(name))
     if found is not None:
         cte, inside = found
+        statement.queries.add(id(cte))
         alias, names = _alias(statement, cte)
         side = query(statement, take(cte, "this", "alias")[0], inside)
         return _renamed(statement, side, alias, names, 0, cte), name
@@ -207,6 +208,7 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     side = tables(statement, first, joins or (), test, inside, node)
     scope = Scope(side.frame, statement)
     columns = _items(statement, items, scope)
+    check_unread(statement, clause, inside)
     if isinstance(side, Open):
         return _public(statement, side, columns, test, distinct, scope)
     if side.kept:
@@ -215,6 +217,14 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     if distinct is not None:
         raise statement.refuse("DISTINCT_IN_SUBQUERY", "DISTINCT in a subquery is not supported", distinct, "GROUP BY in the outermost SELECT")
     return _projected(statement, kept(statement, side, test), columns)
+
+
+def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> None:
+    """Reads the WITH queries that nothing refers to, so that what they hold is refused as anywhere else."""
+    for cte in () if clause is None else take(clause, "expressions")[0]:
+        if id(cte) not in statement.queries:
+            _, inside = env.queries[fold(_alias(statement, cte)[0])]
+            query(replace(statement, tables={}), take(cte, "this", "alias")[0], inside)
 
 
 def set_operation(statement: Statement, node: exp.SetOperation) -> Refused:

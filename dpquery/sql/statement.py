@@ -21,7 +21,7 @@ from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
-from dpquery.sql.select import Env, kept, named_item, query, set_operation, star, tables
+from dpquery.sql.select import Env, check_unread, kept, named_item, set_operation, star, tables
 from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
@@ -57,8 +57,9 @@ def question(statement: Statement, tree: exp.Expr, options: tuple[Option, ...]) 
         raise statement.refuse("PUBLIC_ONLY", message, first, "a private table, or the public table queried directly")
     chosen = settings.chosen(statement, options)
     settings.check_unit(statement, chosen, side, owning(side.rel))
-    found = _block(statement, side, clauses, chosen)
-    _check_unread(statement, env)
+    found = _block(statement, side, clauses, chosen, first)
+    check_unread(statement, clause, env)
+    _check_named(statement)
     return found
 
 
@@ -97,10 +98,12 @@ def _whole(statement: Statement, node: exp.Expr | None, clause: str) -> int | No
     if node is None:
         return None
     if isinstance(node, exp.Fetch):
-        raise statement.refuse("FETCH", "FETCH is not supported", node, "LIMIT")
+        raise statement.refuse("FETCH", "FETCH is not supported", node, "LIMIT with a number of rows")
     value, more = take(node, "expression", "limit_options")
     if more is not None:
-        take(more, "rows")
+        percent, ties, _ = take(more, "percent", "with_ties", "rows")
+        code, words = ("LIMIT_PERCENT", "LIMIT in percent") if percent else ("WITH_TIES", "WITH TIES") if ties else ("LIMIT", "this form of LIMIT")
+        raise statement.refuse(code, f"{words} is not supported", node, "LIMIT with a number of rows")
     text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
     if not text.isdigit() or int(text[:20]) > GREATEST:
         raise statement.refuse("LIMIT", f"{clause} takes a literal whole number", node, f"{clause} 10")
@@ -110,7 +113,7 @@ def _whole(statement: Statement, node: exp.Expr | None, clause: str) -> int | No
 # ---- the block -----------------------------------------------------------------------------------------------------------------------
 
 
-def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen) -> Question:
+def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, first: exp.From) -> Question:
     items = _items(statement, side, clauses)
     aliases: dict[str, exp.Expr] = {}
     for alias, _, node in items:
@@ -123,8 +126,10 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen) 
     above = Above(statement, scope, whole.rel, keys, aliases, window)
     parts = split.Parts(named, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, distinct)
     post = split.post(above, parts)
+    if not keys and not above.asks:
+        raise _raw(statement, items[0][2] if items else None)
     asks, sources, warnings = tuple(above.asks), _sources(statement, whole, keys, chosen), list[str]()
-    _check_kept(statement, side, whole, keys, sources, warnings, above)
+    _check_kept(statement, side, whole, keys, sources, warnings, above, first)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
     settings.check_shares(statement, chosen, asks)
     draft = Draft(
@@ -207,7 +212,14 @@ def _sources(statement: Statement, side: Bound, keys: Sequence[Keyed], chosen: C
 
 
 def _check_kept(
-    statement: Statement, side: Bound, whole: Bound, keys: Sequence[Keyed], sources: Sequence[KeySource], warnings: list[str], above: Above
+    statement: Statement,
+    side: Bound,
+    whole: Bound,
+    keys: Sequence[Keyed],
+    sources: Sequence[KeySource],
+    warnings: list[str],
+    above: Above,
+    first: exp.From,
 ) -> None:
     """Refuses an outer join that keeps a public table's rows, unless these are the key list and nothing else was asked of them."""
     if not side.kept:
@@ -216,22 +228,20 @@ def _check_kept(
     instead = "GROUP BY with a column of that table, or an INNER JOIN"
     if {v.public for v in values} != side.kept or not sources:
         message = "an outer join that keeps a public table's rows is answered only where they are the list of all keys"
-        raise statement.refuse("KEPT_PUBLIC", message, None, instead)
+        raise statement.refuse("KEPT_PUBLIC", message, first, instead)
     if isinstance(whole.rel, Keep) and whole.rel is not side.rel:
         own = {v.id for v in values}
         for fact in conjuncts(whole.rel.predicate):
             if not {c.id for c in columns(fact)} <= own:
                 message = "WHERE above an outer join that keeps a public table's rows can only read that table's keys"
-                raise statement.refuse("KEPT_PUBLIC", message, None, "the condition in ON, or in a subquery, or an INNER JOIN")
+                raise statement.refuse("KEPT_PUBLIC", message, first, "the condition in ON, or in a subquery, or an INNER JOIN")
     if any(ask.card == "count" and ask.argument is None for ask in above.asks):
         warnings.append("COUNT(*) counts private rows only: rows of the public table without a match are listed, but not counted")
 
 
-def _check_unread(statement: Statement, env: Env) -> None:
-    """Refuses what was cut out of the text but read by nobody, and reads WITH queries that nothing refers to."""
+def _check_named(statement: Statement) -> None:
+    """Refuses named arguments that were cut out of the text but that no aggregate has read."""
     for start, arguments in statement.named.items():
         if start not in statement.used:
             message = f"{arguments[0].name} => belongs to COUNT, SUM or AVG"
             raise statement.refuse_at("NAMED_ARGUMENT", message, arguments[0].position, "the argument inside an aggregate")
-    for cte, inside in env.queries.values():
-        query(statement, take(cte, "this", "alias")[0], inside)

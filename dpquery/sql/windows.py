@@ -14,10 +14,19 @@ from dpquery.values.types import Kind
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
 ORDERED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 BARE: dict[type[exp.Expr], str] = {
-    exp.RowNumber: "row_number", exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist",
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist",
 }
 SINGLE: dict[type[exp.Expr], str] = {
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.FirstValue: "first_value", exp.LastValue: "last_value",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
 }
 SIDES = ("preceding", "following")
 
@@ -113,7 +122,7 @@ def _call(above: Above, node: exp.Expr) -> str:
         case exp.Filter():
             raise above.statement.refuse("WINDOW_FILTER", "FILTER on a window is not supported", node, "SUM(CASE WHEN .. THEN n END) OVER ()")
         case _:
-            name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__.upper()
+            name = above.statement.spelled(node)
             raise above.statement.refuse(
                 "WINDOW_FUNCTION", f"the window function {name} is not supported", node, "SUM, AVG, COUNT, RANK, ROW_NUMBER, LAG"
             )
