@@ -18,6 +18,7 @@ from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
+from dpquery.sql.clock import told
 from dpquery.sql.fields import rebuild, take
 from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.refuse import near
@@ -25,6 +26,7 @@ from dpquery.sql.rowwise import expression
 from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate
 from dpquery.values.types import FLOAT, INTEGER, Type
 
+OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
 MOST_NODES = 20_000  # lifted for one statement, aliases written out
 
 
@@ -68,7 +70,7 @@ class Above:
         self.lifted += 1
         if self.lifted > MOST_NODES:
             raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
-        found = self._key(node)
+        found = self._key(node) or told(node, self.scope)
         if found is not None:
             return found
         match node:
@@ -196,7 +198,7 @@ class Above:
             self._check_call(node)
         if names is None:
             what = self.statement.spelled(node)
-            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise", node)
+            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise", node, OFFERED)
         return rebuild(node, names, lambda child: self.lift(child, where))
 
     def _check_call(self, node: exp.Expr) -> None:

@@ -89,9 +89,9 @@ def unread(node: exp.Expr, name: str, value: object) -> Refused:
     """The refusal of an argument that nobody reads."""
     clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r} in {type(node).__name__.upper()}")
     first = value[0] if isinstance(value, list | tuple) else value
-    where = first if isinstance(first, exp.Expr) else node
+    where = first if isinstance(first, exp.Expr) else node  # one without a place stands where its parent does
     message = f"{clause.words} is not supported, and leaving it out would change the answer"
-    return refuse(clause.code, message, node=where, instead=clause.instead)
+    return refuse(clause.code, message, node=where, instead=clause.instead or "the statement without it")
 
 
 def rebuild(node: exp.Expr, names: tuple[str, ...], change: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -296,11 +296,14 @@ def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequ
     return not any(fixes_unit(statement, c, *sides) for c in _visible(statement, frame, equalities))
 
 
+PLAIN = "the unit's column in both relations and its equality in ON, or the tables of the path joined directly, in a subquery if need be"
+
+
 def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Refused:
     message = "two private relations join on their privacy unit only, as a condition of its own (not under OR, not computed, not the null side)"
     text = _suggestion(statement, left, right)
     if text is None:
-        return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), "the unit's column in both relations, and their equality in ON")
+        return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), PLAIN)
     place = "WHERE" if one.bare else "ON"
     if one.how is not How.INNER:
         message += "; of an outer join in ON, not in WHERE"

@@ -7,13 +7,14 @@ the literal branches of CASE. One key without a source makes all keys private.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 from sqlglot import exp
 
 from dpquery.plan.coerce import Mismatch, convert
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
-from dpquery.plan.scalar import Call, Case, Column, Literal, Scalar, columns
+from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.fields import take
@@ -22,7 +23,7 @@ from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
-from dpquery.values.types import Kind, Type, Value
+from dpquery.values.types import INTEGER, Kind, Type, Value
 
 MOST_KEYS = 32
 SETS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -198,9 +199,9 @@ def _reads_only(fact: Scalar, ids: set[int]) -> bool:
 def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:
     """The values that `key IN (..)`, `key = ..`, or either with `OR key IS NULL`, leaves; None if the condition is none of these."""
     match fact:
-        case Call(function="in", args=(first, *rest)) if first == key:
+        case Call(function="in", args=(first, *rest)) if _is(first, key):
             return _values(rest, kind)
-        case Call(function="eq", args=(first, Literal() as literal)) | Call(function="eq", args=(Literal() as literal, first)) if first == key:
+        case Call(function="eq", args=(first, Literal() as literal)) | Call(function="eq", args=(Literal() as literal, first)) if _is(first, key):
             return _values([literal], kind)
         case Call(function="is_null", args=(first,)) if first == key:
             return [None]
@@ -211,10 +212,22 @@ def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:
             return None
 
 
+def _is(one: Scalar, key: Scalar) -> bool:
+    """Whether an expression is the key, or the key compared as a decimal, which keeps integers apart."""
+    match one:
+        case Cast(arg=arg, type=Type(kind=Kind.DECIMAL)) if key.type == INTEGER:
+            return arg == key
+        case _:
+            return one == key
+
+
 def _values(literals: Sequence[Scalar], kind: Type) -> list[Value] | None:
     """The literals in the key's type; NULL equals nothing and is left out."""
     found: list[Value] = []
     for literal in literals:
+        if kind == INTEGER and isinstance(literal, Literal) and isinstance(literal.value, Decimal):
+            found += [int(literal.value)] if literal.value == int(literal.value) else []
+            continue
         one = _value(literal, kind)
         if one is None:
             return None

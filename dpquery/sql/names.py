@@ -166,7 +166,9 @@ class Scope:
         name, table = column_name(node, self.source)
         if table is not None and not any(fold(s.alias) == fold(table) for s in self.frame.sources):
             known = [s.alias for s in self.frame.sources]
-            raise self.statement.refuse("UNKNOWN_TABLE", f"no table {table!r} in FROM{near(table, known)}", node)
+            raise self.statement.refuse(
+                "UNKNOWN_TABLE", f"no table {table!r} in FROM{near(table, known)}", node, ", ".join(k for k in known if k) or None
+            )
         found = self.frame.find(name, table)
         if len(found) > 1:
             tables = [s.alias for s in self.frame.sources if any(fold(f.name) == fold(name) for f in s.fields)]

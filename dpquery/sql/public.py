@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.schema.model import Table
+from dpquery.sql.clock import told
 from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
 from dpquery.sql.sides import Open
 from dpquery.values.types import Kind, Type
@@ -71,7 +72,7 @@ def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
 
     def rename(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column):
-            return below
+            return told(below, scope) or below
         table, _, name = called[_id(scope.column(below))].partition(".")
         return exp.column(name, table=table)
 

@@ -16,7 +16,9 @@ def refuse(
     code: str, message: str, *, node: exp.Expr | None = None, instead: str | None = None, source: str = "", position: Position | None = None
 ) -> Refused:
     """The refusal to raise. Its position is that of the first token below `node`, unless given."""
-    where = position if position is not None or node is None else place(node)
+    where = position
+    while where is None and node is not None:
+        where, node = place(node), node.parent
     return Refused(code, message, position=where, instead=instead, source=source or None)
 
 

@@ -155,7 +155,7 @@ def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
 def _view(statement: Statement, node: exp.Table, name: str, text: str, env: Env) -> Side:
     """The view's query in place of its name. What is wrong inside is told at the name."""
     if fold(name) in env.views:
-        raise statement.refuse("VIEW_CYCLE", f"the view {name!r} reads itself", node)
+        raise statement.refuse("VIEW_CYCLE", f"the view {name!r} reads itself", node, "a table, until the data owner has mended the view")
     try:
         inside = replace(statement, source=text, named={})
         return query(inside, parse_view(text), Env(views=env.views | {fold(name)}))
@@ -216,7 +216,8 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         raise statement.refuse("KEPT_PUBLIC", message, first, "the outer join in the outermost SELECT, or an INNER JOIN")
     if distinct is not None:
         raise statement.refuse("DISTINCT_IN_SUBQUERY", "DISTINCT in a subquery is not supported", distinct, "GROUP BY in the outermost SELECT")
-    return _projected(statement, kept(statement, side, test), columns)
+    aliases = {fold(name): inner for name, inner in (named_item(statement, item) for item in reversed(items)) if name}
+    return _projected(statement, kept(statement, side, test, aliases), columns)
 
 
 def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> None:

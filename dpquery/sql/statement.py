@@ -151,11 +151,18 @@ def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[s
         if stars is not None:
             if clauses.distinct is None or clauses.group is not None:
                 raise _raw(statement, node)
-            found += [("", f.name, exp.column(f.name, quoted=True)) for f in stars]
+            found += [("", f.name, _spelled_out(f.name, node)) for f in stars]
             continue
         alias, inner = named_item(statement, node)
         found.append((alias, alias or _title(inner, side), inner))
     return tuple(found)
+
+
+def _spelled_out(name: str, node: exp.Expr) -> exp.Expr:
+    """A column that a star stands for, in the star's place."""
+    made = exp.column(name, quoted=True)
+    made.meta.update(node.meta)
+    return made
 
 
 def _title(node: exp.Expr, side: Bound) -> str:
