@@ -137,7 +137,7 @@ def help_text(runs: int) -> None:
     spent = []
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, "-m", "dpquery.cli", "--help"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", "from dpquery.cli import main; main()", "--help"], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     print(f"dpquery --help {statistics.median(spent):.3f} s CPU")

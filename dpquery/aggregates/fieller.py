@@ -61,7 +61,7 @@ def _box(top: Floats, bottom: Floats, top_noise: Noise, bottom_noise: Noise, con
     both = (1 + confidence) / 2
     w1, w2 = float(half_width(top_noise, both)), float(half_width(bottom_noise, both))
     clear = bottom > w2
-    near, far = np.where(clear, bottom - w2, 1.0), bottom + w2
+    near, far = np.where(clear, bottom - w2, 1.0), np.where(clear, bottom + w2, 1.0)
     high = np.where(top + w1 >= 0, (top + w1) / near, (top + w1) / far)
     low = np.where(top - w1 <= 0, (top - w1) / near, (top - w1) / far)
     return np.where(clear, low, -np.inf), np.where(clear, high, np.inf)

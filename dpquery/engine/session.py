@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
+from typing import cast
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
@@ -78,6 +79,7 @@ class Session:
             prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
             entry = ledger.charge(self.analyst, prepared.priced.price, receipt.record(prepared, self.schema, version))
         except (Refused, SchemaError) as refusal:
+            refusal.source = refusal.source or sql
             ledger.refused(self.analyst, {"statement": sql[:10_000], "code": refusal.code})
             raise
         return self._release(prepared, entry, version, ledger, progress)
@@ -143,13 +145,14 @@ class Session:
         release, priced, how = prepared.release, prepared.priced, prepared.question.post
         columns = answers.columns(noisy, release)
         how, table, lost = answers.finished(how, columns, release, self.schema.limits)
-        rows = [int(row) for row in table.column(table.num_columns - 1).to_pylist()] if how.rowed else None
+        rows = cast("list[int]", table.column(table.num_columns - 1).to_pylist()) if how.rowed else None
         table = table.select(range(len(how.outputs)))
         bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
         said = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
             *lost,
+            *answers.valueless(how.outputs, table, rows, noisy),
             *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)),
         )
         paper = receipt.receipt(prepared, self.schema, entry, version, said, ledger.balance(self.analyst))

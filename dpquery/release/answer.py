@@ -155,5 +155,18 @@ def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Ba
     return tuple(said)
 
 
+def valueless(outputs: Sequence[Output], table: pa.Table, rows: Sequence[int] | None, noisy: Noisy) -> tuple[str, ...]:
+    """A word on each column that is NULL where no key is: arithmetic above the noise that has no value is NULL, never an error."""
+    if rows is None:
+        return ()
+    whole = [all(value is not None for value in noisy.keys[row]) for row in rows]
+    said = []
+    for place, output in enumerate(outputs):
+        missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
+        if missing:
+            said.append(f"{output.name}: NULL in {missing} of {len(rows)} rows: what overflows or divides by zero above the noise has no value.")
+    return tuple(said)
+
+
 def _too_wide(value: Any, bar: Bar) -> bool:
     return bar is not None and value is not None and float(bar[1]) - float(bar[0]) > abs(float(value))
