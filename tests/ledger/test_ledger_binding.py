@@ -138,3 +138,10 @@ def test_data_versions(shop: Shop) -> None:
     assert (opened.admitted("f1"), opened.admitted("f2"), opened.admitted("f3")) == (1, 2, None)
     assert [line.body["version"] for line in opened.entries() if line.event == "registered"] == [1, 2]
     assert opened.verify() == ()
+
+
+def test_commitments_to_data_are_under_the_owners_key(shops: object) -> None:
+    """A10: whoever knows all but one unit could hash both candidates; without the key that tells nothing."""
+    made = [shops(), shops()]  # type: ignore[operator]
+    seen = [next(line.body["commitment"] for line in shop.begin().entries() if line.event == "registered") for shop in made]
+    assert seen[0] != seen[1]
