@@ -57,7 +57,7 @@ def receipt(prepared: Prepared, schema: Schema, entry: Entry, version: int, said
         "lemmas": list(lemmas(prepared.release)),
         "software": software(),
         "unsafe_testing": schema.unsafe_testing,
-        "left": balance.as_dict(),
+        "left": balance.left.as_dict(),
         "warnings": list(said),
     }
 
