@@ -26,6 +26,9 @@ def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.da
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", source=text) from None
     except SqlglotError:
         raise Refused("SYNTAX", "the statement cannot be read", source=text) from None
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        message = "the statement cannot be read; a simpler wording may help, and a report to the makers of dpquery will"
+        raise Refused("UNREADABLE", message, source=text) from None
     except Refused as refused:
         refused.source = refused.source or text
         raise

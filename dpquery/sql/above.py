@@ -21,6 +21,7 @@ from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.clock import told
 from dpquery.sql.fields import rebuild, take
 from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.public import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
 from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate
@@ -227,7 +228,7 @@ def _same(one: AggregateAsk, other: AggregateAsk) -> bool:
 
 def guarded(lifted: exp.Expr) -> str:
     """The text of an expression that is NULL where it would fail."""
-    text = lifted.sql(dialect="duckdb", comments=False)
+    text = written(lifted)
     bare = lifted
     while isinstance(bare, exp.Paren):
         bare = bare.this

@@ -17,6 +17,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
 from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
 
 ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
@@ -36,7 +37,7 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
     named = _named(statement, inner)
     return AggregateAsk(
         name="",
-        label=node.sql(dialect="duckdb", normalize_functions="lower", comments=False),
+        label=label(node),
         card=card,
         argument=argument[0] if argument else None,
         where=_and(where, argument[1] if argument else None),

@@ -18,7 +18,7 @@ from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, colum
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.fields import take
-from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
@@ -61,6 +61,8 @@ def bare(node: exp.Expr) -> exp.Expr:
 def grouped(statement: Statement, group: exp.Group, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[tuple[str, exp.Expr], ...]:
     """The expressions of GROUP BY with their names: columns first, then aliases, then ordinals, as the engine reads them."""
     names, everything = take(group, "expressions", "all")
+    if everything and names:
+        raise statement.refuse("GROUP_BY_ALL", "GROUP BY ALL beside other keys is not supported", group, "GROUP BY ALL, or the keys by name")
     if everything:
         return items_without_aggregates(items)
     found: list[tuple[str, exp.Expr]] = []
@@ -95,8 +97,8 @@ def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Ex
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return _ordinal(statement, inner, items)
     if isinstance(inner, exp.Column):
-        name = inner.name
-        if scope.find(inner) is None and not inner.table:
+        name, table = column_name(inner, statement.source)
+        if scope.find(inner) is None and table is None:
             for alias, item in items:
                 if fold(alias) == fold(name):
                     return alias, item

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.schema.model import Table
@@ -76,7 +76,12 @@ def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
         table, _, name = called[_id(scope.column(below))].partition(".")
         return exp.column(name, table=table)
 
-    return node.transform(rename).sql(dialect="duckdb", comments=False)
+    return written(node.transform(rename))
+
+
+def written(node: exp.Expr) -> str:
+    """The node as DuckDB's SQL; an SqlglotError where that cannot say the same."""
+    return node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
 def quoted(name: str) -> str:

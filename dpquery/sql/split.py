@@ -15,7 +15,7 @@ from sqlglot import exp
 from dpquery.plan.draft import Affine, Output, Post, Ratio
 from dpquery.sql.above import Above, Where, guarded
 from dpquery.sql.fields import take
-from dpquery.sql.names import fold
+from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
 from dpquery.sql.windows import direction
 
@@ -98,7 +98,7 @@ def _terms(above: Above, order: exp.Order, items: Sequence[tuple[str, exp.Expr]]
     for node in take(order, "expressions")[0]:
         this, desc, first = take(node, "this", "desc", "nulls_first")
         way = direction(desc, first)
-        place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(this, items)
+        place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(above, this, items)
         if isinstance(this, exp.Var):
             raise above.statement.refuse("ORDER_BY_ALL", "ORDER BY ALL is not supported", node, "ORDER BY with the columns' names")
         text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
@@ -115,11 +115,12 @@ def _ordinal(above: Above, node: exp.Literal, items: Sequence[tuple[str, exp.Exp
     return int(text) - 1
 
 
-def _alias(node: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> int | None:
+def _alias(above: Above, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> int | None:
     """The place of the output that a bare name names."""
-    if not isinstance(node, exp.Column) or node.table:
+    if not isinstance(node, exp.Column):
         return None
-    return next((i for i, (name, _) in enumerate(items) if fold(name) == fold(node.name)), None)
+    wanted, table = column_name(node, above.statement.source)
+    return None if table is not None else next((i for i, (name, _) in enumerate(items) if fold(name) == fold(wanted)), None)
 
 
 # ---- error bars ----------------------------------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from dpquery.sql.fields import take
 from dpquery.sql.names import identifier
+
+LONGEST = 1_000
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -27,6 +29,11 @@ OPERATORS: dict[type[exp.Expr], str] = {
 }
 
 
+def label(node: exp.Expr) -> str:
+    """The expression as text for people."""
+    return node.sql(dialect="duckdb", normalize_functions="lower", comments=False, unsupported_level=ErrorLevel.IGNORE)[:LONGEST]
+
+
 def title(node: exp.Expr) -> str:
     """The name of an output without alias: the column's, else the expression's text."""
     while isinstance(node, exp.Paren):
@@ -44,7 +51,7 @@ def _text(node: exp.Expr) -> str:
     sign = OPERATORS.get(type(node))
     if sign is not None and isinstance(node, exp.Binary):
         return f"({_inner(node.left)} {sign} {_inner(node.right)})"
-    return node.sql(dialect="duckdb", normalize_functions="lower", comments=False)
+    return label(node)
 
 
 def _inner(node: exp.Expr) -> str:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from dpquery.sql.above import Above
 from dpquery.sql.fields import take
+from dpquery.sql.public import written
 from dpquery.values.types import Kind
 
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
@@ -61,7 +62,7 @@ def direction(desc: bool | None, first: bool | None) -> str:
 
 
 def _sql(node: exp.Expr) -> str:
-    return node.sql(dialect="duckdb")
+    return written(node)
 
 
 def _counts_rows(spec: exp.WindowSpec | None) -> bool:
