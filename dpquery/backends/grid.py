@@ -6,6 +6,7 @@ import math
 import re
 from fractions import Fraction
 
+from dpquery.backends.values import INFINITY
 from dpquery.errors import Refused
 from dpquery.plan.coerce import DIGITS
 from dpquery.values.types import Kind, Type
@@ -34,7 +35,7 @@ def grid(text: str, kind: Type, step: Fraction, low: int, high: int) -> str:
 
 
 def _clamped(text: str, low: str, high: str) -> str:
-    """A clamp that keeps NULL, which LEAST and GREATEST would turn into a bound. A bare column is compared twice, anything longer is worked out once."""
+    """A clamp that keeps NULL, which LEAST and GREATEST would turn into a bound. A bare column is cheap to repeat, a longer text is not."""
     if _BARE.fullmatch(text):
         return f"CASE WHEN {text} < {low} THEN {low} WHEN {text} > {high} THEN {high} ELSE {text} END"
     return f"CASE WHEN {text} IS NOT NULL THEN LEAST(GREATEST({text}, {low}), {high}) END"
@@ -50,18 +51,24 @@ def _whole(text: str, step: Fraction, low: int, high: int) -> str:
 
 
 def _decimal(text: str, scale: int, step: Fraction, low: int, high: int) -> str:
-    """The clamped decimal's digits as one integer; where the step is the last digit, those are the units already."""
+    """The clamped decimal's digits as one integer; where the step is the last digit, those are the units already.
+
+    DuckDB checks the product of a decimal for overflow in the digits of its type, which is why the clamp has to leave room for `digits` once more.
+    """
     digits, greatest = 10**scale, 10**DIGITS - 1
     factor = 1 / (step * digits)
     least, most = (low, high) if factor == 1 else (math.floor(step * (low - 1) * digits), math.ceil(step * (high + 1) * digits))
     least, most = max(min(least, greatest), -greatest), max(min(most, greatest), -greatest)
     widest = max(abs(least), abs(most))
     clamped = _clamped(text, _shown(least, scale), _shown(most, scale))
-    if widest < 10**NARROW and scale <= NARROW:
+    if widest * digits < 10**NARROW:
         narrow = f"CAST({clamped} AS DECIMAL({NARROW},{scale}))"
         whole = f"CAST({narrow} * {digits} AS BIGINT)" if scale else f"CAST({narrow} AS BIGINT)"
     elif widest * digits <= greatest and widest < DOUBLE_WORD:
         whole = f"CAST(({clamped}) * {digits}::DECIMAL({DIGITS},0) AS HUGEINT)"
+    elif digits**2 <= greatest and widest < DOUBLE_WORD:
+        rest = f"CAST(({clamped} - trunc({clamped})) * {digits}::DECIMAL({DIGITS},0) AS HUGEINT)"
+        whole = f"(CAST(trunc({clamped}) AS HUGEINT) * {digits}::HUGEINT + {rest})"
     else:
         raise _too_wide()
     return f"CAST({whole} AS BIGINT)" if factor == 1 else _nearest(text, whole, factor, (least, most), low, high)
@@ -104,12 +111,14 @@ def _float(text: str, step: Fraction, low: int, high: int) -> str:
     scaled = _scaled(text, step)
     clamped = f"CAST(LEAST(GREATEST(floor({scaled} + 0.5), {float(low)!r}::DOUBLE), {float(high)!r}::DOUBLE) AS BIGINT)"
     exact = Fraction(float(low)) == low and Fraction(float(high)) == high
-    return f"CASE WHEN {text} <= 'infinity'::DOUBLE THEN {clamped if exact else _bounded(clamped, low, high)} END"
+    return f"CASE WHEN {text} <= {INFINITY} THEN {clamped if exact else _bounded(clamped, low, high)} END"
 
 
 def _scaled(text: str, step: Fraction) -> str:
     """value / step with as few roundings as can be: none for powers of two, one for 1/100."""
     p, q = step.numerator, step.denominator
+    if float(step) == 0:
+        raise _too_wide()
     if not (_is_double(p) and _is_double(q)):
         return f"{text} / {float(step)!r}::DOUBLE"
     times = f"{text} * {float(q)!r}::DOUBLE" if q > 1 else text

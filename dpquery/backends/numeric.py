@@ -100,7 +100,8 @@ def _nonzero(arg: Scalar) -> bool:
 
 
 def _divisor(arg: Scalar, piece: Piece) -> str:
-    return piece.text if _nonzero(arg) else f"NULLIF({piece.text}, 0)"
+    """The divisor, NULL where it is 0. Spelled out, as NULLIF is to the engine: what is written twice is to be seen twice."""
+    return piece.text if _nonzero(arg) else f"CASE WHEN {piece.text} <> 0 THEN {piece.text} END"
 
 
 def _int_quotient(call: Call, pieces: Pieces) -> Piece:
@@ -186,7 +187,7 @@ def _power(call: Call, pieces: Pieces) -> Piece:
     x, y = (piece.clean for piece in pieces)
     exponent = call.args[1]
     if isinstance(exponent, Literal) and isinstance(exponent.value, float):
-        text = f"pow({x}, {y})" if exponent.value >= 0 else f"pow(NULLIF({x}, 0), {y})"
+        text = f"pow({x}, {y})" if exponent.value >= 0 else f"pow(CASE WHEN {x} <> 0 THEN {x} END, {y})"
     else:
         text = f"CASE WHEN {x} <> 0 OR {y} >= 0 THEN pow({x}, {y}) END"
     return Piece(text, True, True)

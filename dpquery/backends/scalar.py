@@ -23,7 +23,7 @@ from dpquery.values.types import FLOAT, STRING, Type
 
 __all__ = ["literal", "scan", "sql", "units"]
 
-LONGEST_TEXT = 100_000  # characters of one expression's SQL, lists of literals and names of columns not counted
+LONGEST_TEXT = 50_000  # characters of one expression's SQL, lists of literals and names of columns not counted
 
 
 def sql(scalar: Scalar, names: Mapping[int, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from dpquery.backends.values import NAN, literal
+from dpquery.backends.values import INFINITY, literal
 from dpquery.plan.scalar import Call, Literal, Scalar
 from dpquery.values.types import INTEGER
 
@@ -21,9 +21,9 @@ class Piece:
 
     @property
     def clean(self) -> str:
-        """The SQL with NaN made NULL and -0.0 made 0.0, where they can occur."""
-        text = f"{self.text} + 0.0" if self.minus else self.text
-        return f"NULLIF({text}, {NAN})" if self.nan else f"({text})" if self.minus else text
+        """The SQL with NaN made NULL and -0.0 made 0.0, where they can occur. NaN lies above infinity in DuckDB's order."""
+        text = f"({self.text} + 0.0)" if self.minus else self.text
+        return f"CASE WHEN {self.text} <= {INFINITY} THEN {text} END" if self.nan else text
 
 
 Pieces = tuple[Piece, ...]

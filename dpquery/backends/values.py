@@ -22,7 +22,7 @@ NAMES = {
     Kind.INTERVAL: "INTERVAL",
     Kind.NULL: "BIGINT",
 }
-NAN = "'nan'::DOUBLE"
+INFINITY = "'inf'::DOUBLE"
 
 
 def type_name(type_: Type) -> str:
@@ -98,7 +98,7 @@ def scan(physical: str, type_: Type) -> str:
     cast = f"TRY_CAST({physical} AS {type_name(type_)})"
     match type_.kind:
         case Kind.FLOAT:
-            return f"NULLIF({cast} + 0.0, {NAN})"
+            return f"CASE WHEN {cast} <= {INFINITY} THEN {cast} + 0.0 END"
         case Kind.STRING:
             return f"CASE WHEN strlen({cast}) <= {LONGEST} THEN {cast} ELSE left({cast}, {LONGEST}) END"
         case _:
