@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
@@ -107,7 +108,7 @@ class Session:
 
     def _prepare(self, sql: str, call: asking.Call, dialect: str) -> Prepared:
         """Everything before the charge. Reads public tables only."""
-        question = read_sql(sql, self.schema, dialect=dialect)
+        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC))
         ask = asking.ask(question.options, call, self.schema)
         found = facts(question.draft, self.backend)
         release = bound(question.draft, found, self.schema.adjacency)
