@@ -69,7 +69,7 @@ def files(paths: Sequence[Path]) -> list[PhysicalTable]:
 def _file(path: Path) -> list[PhysicalTable]:
     import duckdb
 
-    from dpquery.backends.seal import Allowance, connect
+    from dpquery.backends.seal import Allowance, connect, unopened
 
     try:
         with connect(Allowance(memory=2**30, threads=1)) as con:
@@ -88,7 +88,7 @@ def _file(path: Path) -> list[PhysicalTable]:
             con.execute(f"ATTACH {names.text(str(path))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)")
             return [_table(*_called(e), {}, (path,)) for e in _catalogue(rows).values() if e.kind is PhysicalKind.TABLE]
     except duckdb.Error as error:
-        raise fault("DATA_LOCKED" if "lock" in str(error).lower() else "DATA_UNREADABLE") from None
+        raise fault(unopened(error)) from None
 
 
 def _called(entry: _Entry) -> tuple[str, _Entry, str]:

@@ -13,6 +13,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dpquery.backends import wire
@@ -50,18 +51,8 @@ class Worker:
     """One running worker. Its folder, private to this user, takes what the engine spills and goes with it."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self.folder = tempfile.mkdtemp(prefix="dpquery-")
         self.owner = os.getpid()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-s", "-B", "-m", "dpquery.backends.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_environment(),
-            cwd=self.folder,
-            start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
-            bufsize=0,
-        )
+        self.folder, self._process = _started()
         self._end = weakref.finalize(self, _end, self._process, self.folder, self.owner)
         self._ready = False
         self._send({**config, "parent": self.owner, "folder": self.folder})
@@ -133,14 +124,36 @@ class Worker:
         return b"".join(parts)
 
 
+def _started() -> tuple[str, subprocess.Popen[bytes]]:
+    """A new folder and a new process. A Fault where the machine has no room for them."""
+    folder = None
+    try:
+        folder = tempfile.mkdtemp(prefix="dpquery-")
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-s", "-B", "-m", "dpquery.backends.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            cwd=folder,
+            start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
+            bufsize=0,
+        )
+    except OSError:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise fault("ENGINE_FAILED") from None
+    return folder, process
+
+
 def _environment() -> dict[str, str]:
     """Nothing of the caller's environment but where its modules and libraries are.
 
     There is no home: the engine may write to the folder to which it spills, and would install extensions into a home inside it.
     """
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ}
-    modules = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    return {**kept, "PYTHONPATH": modules, "PATH": os.defpath, "HOME": os.devnull, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    modules = [os.path.abspath(p) for p in sys.path if p] + [str(Path(__file__).parents[2])]
+    return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(modules)), "PATH": os.defpath, "HOME": os.devnull, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 def _end(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:

@@ -59,6 +59,12 @@ def connect(allowance: Allowance) -> duckdb.DuckDBPyConnection:
     return con
 
 
+def unopened(error: duckdb.Error) -> str:
+    """The code of a failure to open a source."""
+    locked = isinstance(error, duckdb.IOException) and "could not set lock" in str(error).lower()
+    return "DATA_LOCKED" if locked else "DATA_UNREADABLE"
+
+
 def seal(con: duckdb.DuckDBPyConnection) -> None:
     """Nothing; from now on the engine opens no file but those it was allowed by name, and no setting can be changed."""
     con.execute("SET enable_external_access = false")

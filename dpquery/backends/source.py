@@ -91,8 +91,10 @@ def fingerprint(schema: Schema) -> str:
             try:
                 with path.open("rb") as file:
                     seen[path] = hashlib.file_digest(file, "sha256").digest()
-            except OSError:
+            except FileNotFoundError:
                 raise _missing(path.name) from None
+            except OSError:
+                raise fault("DATA_UNREADABLE") from None
         for item in (table.encode(), os.path.relpath(path, schema.file.parent).encode(errors="surrogateescape"), seen[path]):
             whole.update(len(item).to_bytes(8, "big") + item)
     return whole.hexdigest()

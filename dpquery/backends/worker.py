@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 import duckdb
 
 from dpquery.backends import wire
-from dpquery.backends.seal import Allowance, connect, seal
+from dpquery.backends.seal import Allowance, connect, seal, unopened
 
 PR_SET_DUMPABLE = 4
-MARGIN = 512 * 2**20  # address space that a query needs beyond the engine's own limit: code, stacks, results on their way out
+MARGIN = 768 * 2**20  # address space that a query needs beyond the engine's own limit: code, stacks, results on their way out
 
 
 class Broken(Exception):
@@ -40,18 +40,26 @@ def main() -> None:
     warnings.simplefilter("ignore")
     first, _ = wire.unpacked(lambda n: _exactly(requests, n))
     _alone(int(first["parent"]), str(first["folder"]))
-    con = None
+    try:
+        with contextlib.suppress(EOFError, BrokenPipeError):
+            _serve(first, requests, replies)
+    finally:
+        shutil.rmtree(str(first["folder"]), ignore_errors=True)
+
+
+def _serve(first: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
+    """Opens the source and answers one request after another."""
     try:
         con = _opened(first)
-        _reply(replies, {"ok": True})
-        import pyarrow  # noqa: F401  (loaded while the parent is busy elsewhere)
     except Exception as error:
         _reply(replies, {"error": _code(error, opening=True), "spoilt": True})
         return
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            request, _ = wire.unpacked(lambda n: _exactly(requests, n))
-            _reply(replies, *_served(con, request))
+    _reply(replies, {"ok": True})
+    import pyarrow  # noqa: F401  (loaded while the parent is busy elsewhere)
+
+    while True:
+        request, _ = wire.unpacked(lambda n: _exactly(requests, n))
+        _reply(replies, *_served(con, request))
 
 
 def _exactly(stream: BinaryIO, count: int) -> bytes:
@@ -176,10 +184,8 @@ def _code(error: BaseException, *, opening: bool = False) -> str:
             return code
         case MemoryError() | duckdb.OutOfMemoryException():
             return "ENGINE_MEMORY"
-        case duckdb.IOException() if opening:
-            return "DATA_LOCKED" if "lock" in str(error).lower() else "DATA_UNREADABLE"
         case duckdb.Error() if opening:
-            return "DATA_UNREADABLE"
+            return unopened(error)
         case _:
             return "ENGINE_FAILED"
 
