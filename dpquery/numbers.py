@@ -2,6 +2,7 @@
 
 Exponentials and logarithms come from the standard library's `decimal`, which documents exp and ln as correctly rounded at every precision. Each
 function here rounds the argument in the wanted direction (both are monotone), evaluates, and steps one unit in the last place further out.
+All of it goes through methods of `Context`: an operator on a Decimal, be it a minus sign, would round to the caller's context.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def epsilon_up(rho: Fraction, delta: Fraction) -> Fraction | None:
     parts = (
         near.multiply(near.add(Decimal(1), s), _decimal(rho, near)),
         near.divide(_decimal(lost, near), s),
-        -near.divide(log1p, s),
-        -_log_of_next(s, near),
+        near.minus(near.divide(log1p, s)),
+        near.minus(_log_of_next(s, near)),
     )
     return _rounded(parts, near, up=True)
 
@@ -70,7 +70,7 @@ def rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     s = _root(lambda s: e + math.log1p(1 / s) - (1 / s + 2) * ((want - math.log1p(s)) / s))
     near = _context(s, epsilon)
     log1p = near.ln(near.add(Decimal(1), s))
-    parts = (_decimal(epsilon, near), -near.divide(_decimal(lost, near), s), near.divide(log1p, s), _log_of_next(s, near))
+    parts = (_decimal(epsilon, near), near.minus(near.divide(_decimal(lost, near), s)), near.divide(log1p, s), _log_of_next(s, near))
     rho = Fraction(_rounded(parts, near, up=False)) / (1 + Fraction(s))
     less = Fraction(1, 10**34)
     while (epsilon_up(rho, delta) or 0) > epsilon:
@@ -95,9 +95,9 @@ def delta_up(rho: Fraction, epsilon: Fraction) -> Fraction:
     near = _context(s, rho, epsilon)
     parts = (
         near.multiply(near.multiply(s, near.add(Decimal(1), s)), _decimal(rho, near)),
-        -near.multiply(s, _decimal(epsilon, near)),
-        -near.multiply(s, _log_of_next(s, near)),
-        -near.ln(near.add(Decimal(1), s)),
+        near.minus(near.multiply(s, _decimal(epsilon, near))),
+        near.minus(near.multiply(s, _log_of_next(s, near))),
+        near.minus(near.ln(near.add(Decimal(1), s))),
     )
     return min(Fraction(1), exp_up(Fraction(near.add(*_sum(parts, near)))))
 
@@ -135,7 +135,7 @@ def _sum(parts: tuple[Decimal, ...], near: Context) -> tuple[Decimal, Decimal]:
     """(sum, slack): each part is off by less than 10^3 units of the last digit of itself or of 1, and the sum by less than the slack."""
     total, size = Decimal(0), Decimal(1)
     for part in parts:
-        total, size = near.add(total, part), near.add(size, abs(part))
+        total, size = near.add(total, part), near.add(size, near.abs(part))
     return total, near.scaleb(size, 8 - near.prec)
 
 

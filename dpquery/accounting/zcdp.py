@@ -73,7 +73,7 @@ def _newton(rho: Fraction) -> Fraction:
     near = context(60)
     wanted, epsilon = _decimal(rho, near), _decimal(start, near)
     for _ in range(8):
-        q = near.exp(-epsilon)
+        q = near.exp(near.minus(epsilon))
         tanh = near.divide(near.subtract(Decimal(1), q), near.add(Decimal(1), q))
         slope = near.add(tanh, near.divide(near.multiply(epsilon, near.subtract(Decimal(1), near.multiply(tanh, tanh))), Decimal(2)))
         epsilon = near.add(epsilon, near.divide(near.subtract(wanted, near.multiply(epsilon, tanh)), slope))

@@ -97,13 +97,13 @@ class Gaussian:
         v, at = self._v(near), Decimal(t)
         low, high = _integral(at, v, near)
         total, factorial = Decimal("0.5"), 1
-        before, derivative = Decimal(1), near.divide(-at, v)
+        before, derivative = Decimal(1), near.divide(Decimal(-t), v)
         for n in range(1, 2 * _PAIRS):
             factorial *= n
             if n % 2:
                 bernoulli = _BERNOULLI[n // 2] / (factorial * (n + 1))
                 total = near.subtract(total, near.multiply(near.divide(Decimal(bernoulli.numerator), Decimal(bernoulli.denominator)), derivative))
-            before, derivative = derivative, near.divide(-near.add(near.multiply(at, derivative), near.multiply(Decimal(n), before)), v)
+            before, derivative = derivative, near.minus(near.divide(near.add(near.multiply(at, derivative), near.multiply(Decimal(n), before)), v))
         rest = _remainder(at, v, high, near)
         return Fraction(near.subtract(near.add(low, total), rest)) * (1 - _SLACK), Fraction(near.add(near.add(high, total), rest)) * (1 + _SLACK)
 

@@ -1,0 +1,120 @@
+"""V1, V2, V3: conversion between rho and (epsilon, delta): valid, tight, monotone, at every size."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpquery.accounting.convert import delta_up, epsilon_up, rho_down
+
+RHOS = st.fractions(Fraction(1, 10**9), 1000, max_denominator=10**9)
+DELTAS = st.sampled_from([Fraction(x) for x in ("0.5", "1e-3", "1e-6", "1e-9", "1e-30", "1e-300")])
+EPSILONS = st.fractions(Fraction(1, 10**6), 100, max_denominator=10**6)
+
+
+def log_delta(rho: mp.mpf, epsilon: mp.mpf, a: mp.mpf) -> mp.mpf:
+    """Canonne, Kamath and Steinke 2020, Proposition 12, as printed: exp((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a-1)."""
+    return (a - 1) * (a * rho - epsilon) + a * mp.log(1 - 1 / a) - mp.log(a - 1)
+
+
+def best(rho: mp.mpf, epsilon: mp.mpf) -> mp.mpf:
+    """ln delta at the a where its derivative (2a-1) rho - epsilon + ln(1 - 1/a) vanishes, by bisection."""
+    low, high = mp.mpf(-800), mp.mpf(800)  # ln (a - 1)
+    for _ in range(200):
+        middle = (low + high) / 2
+        s = mp.exp(middle)
+        low, high = (low, middle) if (2 * s + 1) * rho - epsilon - mp.log1p(1 / s) > 0 else (middle, high)
+    return log_delta(rho, epsilon, 1 + mp.exp(low))
+
+
+def real(x: Fraction) -> mp.mpf:
+    return mp.mpf(x.numerator) / x.denominator
+
+
+@settings(deadline=None, max_examples=60)
+@given(RHOS, DELTAS)
+def test_epsilon_is_the_least_that_the_proposition_gives(rho: Fraction, delta: Fraction) -> None:
+    epsilon = epsilon_up(rho, delta)
+    assert epsilon is not None
+    with mp.workdps(60):
+        assert best(real(rho), real(epsilon)) <= mp.log(real(delta)) * (1 - mp.mpf(10) ** -40) + mp.mpf(10) ** -40
+        if epsilon:
+            assert best(real(rho), real(epsilon) * (1 - mp.mpf(10) ** -12)) > mp.log(real(delta))
+
+
+@settings(deadline=None, max_examples=60)
+@given(RHOS, EPSILONS)
+def test_delta_is_the_least_that_the_proposition_gives(rho: Fraction, epsilon: Fraction) -> None:
+    delta = delta_up(rho, epsilon)
+    with mp.workdps(60):
+        exact = mp.exp(best(real(rho), real(epsilon)))
+        assert exact <= real(delta) * (1 + mp.mpf(10) ** -40)
+        assert real(delta) <= exact * (1 + mp.mpf(10) ** -9) or delta == Fraction(1, 2**4096)
+
+
+@settings(deadline=None, max_examples=60)
+@given(EPSILONS, DELTAS)
+def test_rho_is_the_largest_that_the_proposition_gives(epsilon: Fraction, delta: Fraction) -> None:
+    rho = rho_down(epsilon, delta)
+    assert (epsilon_up(rho, delta) or 0) <= epsilon
+    with mp.workdps(60):
+        assert best(real(rho), real(epsilon)) <= mp.log(real(delta)) + mp.mpf(10) ** -25
+        assert best(real(rho) * (1 + mp.mpf(10) ** -10), real(epsilon)) > mp.log(real(delta))
+
+
+@settings(deadline=None, max_examples=40)
+@given(RHOS, RHOS, DELTAS, DELTAS)
+def test_more_rho_costs_more_and_more_delta_costs_less(a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> None:
+    def cost(rho: Fraction, delta: Fraction) -> Fraction:
+        epsilon = epsilon_up(rho, delta)
+        assert epsilon is not None
+        return epsilon
+
+    tiny = 1 + Fraction(1, 10**25)
+    assert cost(min(a, b), c) <= cost(max(a, b), c) * tiny
+    assert cost(a, max(c, d)) <= cost(a, min(c, d)) * tiny
+    assert cost(a, c) <= a + 2 * Fraction(math.sqrt(a * Fraction(-math.log(c)))) * (1 + Fraction(1, 10**9))  # Bun and Steinke's
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.01", "1", "50", "1e20", "1e25"])
+@pytest.mark.parametrize("delta", ["1", "0.5", "1e-9", "1e-300"])
+def test_extremes_round_trip(epsilon: str, delta: str) -> None:
+    rho = rho_down(Fraction(epsilon), Fraction(delta))
+    assert rho > 0
+    assert (epsilon_up(rho, Fraction(delta)) or 0) <= Fraction(epsilon)
+    if Fraction(delta) < 1:
+        assert delta_up(rho, Fraction(epsilon)) <= Fraction(delta) * (1 + Fraction(1, 10**6))
+
+
+def test_edges() -> None:
+    one = Fraction(1)
+    assert epsilon_up(one, Fraction(0)) is None
+    assert epsilon_up(Fraction(0), Fraction(0)) == 0
+    assert epsilon_up(one, one) == epsilon_up(one, Fraction(2)) == 0
+    assert rho_down(one, Fraction(0)) == 0
+    assert rho_down(Fraction(0), Fraction(1, 10**9)) > 0
+    assert delta_up(Fraction(0), Fraction(0)) == 0
+    assert delta_up(one, Fraction(10**25)) <= Fraction(1, 2**4096)
+    assert 0 < delta_up(one, Fraction(0)) <= 1
+    assert epsilon_up(Fraction(1, 10**60), Fraction(1, 10**9)) == 0
+    for wrong in ((Fraction(-1), one), (one, Fraction(-1))):
+        for function in (epsilon_up, rho_down, delta_up):
+            with pytest.raises(ValueError, match="negative"):
+                function(*wrong)
+
+
+def test_results_are_short_decimals() -> None:
+    for value in (epsilon_up(Fraction(1, 7), Fraction(1, 10**9)), rho_down(Fraction(1, 7), Fraction(1, 10**9))):
+        assert value is not None
+        denominator = value.denominator
+        while denominator % 2 == 0:
+            denominator //= 2
+        while denominator % 5 == 0:
+            denominator //= 5
+        assert denominator == 1
+        assert value.denominator < 10**50

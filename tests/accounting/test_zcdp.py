@@ -1,0 +1,105 @@
+"""P1, Z1, Z2, Z3: prices of noise against the Renyi divergences of the exact laws."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath as mp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpquery.accounting.pure import laplace_epsilon
+from dpquery.accounting.zcdp import gaussian_rho, laplace_epsilon_down, laplace_rho_up
+
+ORDERS = ("1.0001", "1.1", "1.5", "2", "3", "8", "30")
+
+
+def laplace_loss(b: mp.mpf, shift: int, order: mp.mpf) -> mp.mpf:
+    """D_a of discrete Laplace against itself shifted: three geometric series, summed as such."""
+    reach = int(60 * b) + shift + 5
+    norm = (1 + mp.exp(-1 / b)) / (1 - mp.exp(-1 / b))
+    total = mp.fsum(mp.exp((-order * abs(z) - (1 - order) * abs(z - shift)) / b) for z in range(-reach, reach + shift + 1))
+    return mp.log(total / norm) / (order - 1)
+
+
+def gaussian_loss(v: mp.mpf, shift: int, order: mp.mpf) -> mp.mpf:
+    reach = range(-int(shift * order + 40 * mp.sqrt(v)) - 10, int(shift * order + 40 * mp.sqrt(v)) + 10)
+    norm = mp.fsum(mp.exp(-mp.mpf(z) ** 2 / (2 * v)) for z in reach)
+    total = mp.fsum(mp.exp(-(order * mp.mpf(z) ** 2 + (1 - order) * mp.mpf(z - shift) ** 2) / (2 * v)) for z in reach)
+    return mp.log(total / norm) / (order - 1)
+
+
+@pytest.mark.parametrize(("b", "shift"), [("1/3", 1), ("1/3", 2), ("1", 1), ("1", 3), ("5/2", 4), ("10", 1), ("10", 10)])
+def test_discrete_laplace_costs_at_most_its_rho(b: str, shift: int) -> None:
+    scale = Fraction(b)
+    rho = laplace_rho_up(laplace_epsilon(shift, scale))
+    with mp.workdps(40):
+        losses = [laplace_loss(mp.mpf(scale.numerator) / scale.denominator, shift, mp.mpf(a)) / mp.mpf(a) for a in ORDERS]
+        assert max(losses) <= mp.mpf(rho.numerator) / rho.denominator * (1 + mp.mpf(10) ** -25)
+
+
+def test_discrete_laplace_reaches_its_rho_at_shift_one() -> None:
+    """Order near 1, shift 1: the loss is +-1/b only, as of randomised response; the lower rho of the continuous law would be wrong by 20%."""
+    with mp.workdps(40):
+        for b in (Fraction(1, 3), Fraction(1), Fraction(10)):
+            rho = laplace_rho_up(1 / b)
+            reached = laplace_loss(mp.mpf(b.numerator) / b.denominator, 1, mp.mpf("1.000001")) / mp.mpf("1.000001")
+            assert 0 <= rho.numerator / mp.mpf(rho.denominator) / reached - 1 < 1e-5
+        e = mp.mpf(1)
+        assert float(laplace_rho_up(Fraction(1))) / float(e + mp.exp(-e) - 1) > 1.25
+
+
+def test_laplace_epsilon_is_reached_by_outcomes_beyond_both_vectors() -> None:
+    b = Fraction(5, 2)
+    with mp.workdps(40):
+        ratio = mp.exp(-mp.mpf(7) / (mp.mpf(5) / 2)) / mp.exp(-mp.mpf(10) / (mp.mpf(5) / 2))
+        assert abs(mp.log(ratio) - mp.mpf(6) / 5) < 1e-30
+    assert laplace_epsilon(3, b) == Fraction(6, 5)
+
+
+@pytest.mark.parametrize(("v", "shift"), [("1/4", 1), ("1", 1), ("1", 3), ("56", 5)])
+def test_discrete_gaussian_costs_at_most_its_rho_and_reaches_it(v: str, shift: int) -> None:
+    variance = Fraction(v)
+    rho = gaussian_rho(shift * shift, variance)
+    with mp.workdps(60):
+        exact = mp.mpf(rho.numerator) / rho.denominator
+        losses = [gaussian_loss(mp.mpf(variance.numerator) / variance.denominator, shift, mp.mpf(a)) / mp.mpf(a) for a in ORDERS]
+        assert max(losses) <= exact * (1 + mp.mpf(10) ** -30)
+        assert max(losses) >= exact * (1 - mp.mpf(10) ** -30)
+
+
+@settings(deadline=None)
+@given(st.fractions(Fraction(1, 10**12), 300, max_denominator=10**12))
+def test_laplace_rho_is_rounded_up_by_little(epsilon: Fraction) -> None:
+    rho = laplace_rho_up(epsilon)
+    with mp.workdps(80):
+        e = mp.mpf(epsilon.numerator) / epsilon.denominator
+        excess = mp.mpf(rho.numerator) / rho.denominator / (e * mp.tanh(e / 2)) - 1
+        assert 0 <= excess < mp.mpf(10) ** -35
+    assert rho <= epsilon * epsilon / 2 * (1 + Fraction(1, 10**30))
+
+
+@pytest.mark.parametrize("text", ["1e-30", "1e-20", "1.1e-20", "1e-9", "0.5", "50", "299.9", "300", "300.1", "1e20", "1e25"])
+def test_laplace_rho_at_all_sizes(text: str) -> None:
+    epsilon = Fraction(text)
+    rho = laplace_rho_up(epsilon)
+    simple = min(epsilon * epsilon / 2, epsilon)
+    assert simple * Fraction(46, 100) < rho <= simple * (1 + Fraction(1, 10**30))
+    assert laplace_rho_up(epsilon * Fraction(101, 100)) > rho
+
+
+@settings(deadline=None)
+@given(st.one_of(st.fractions(Fraction(1, 10**12), 10**6, max_denominator=10**12), st.sampled_from([Fraction(1, 10**60), Fraction(10**25)])))
+def test_laplace_epsilon_down_is_the_inverse(rho: Fraction) -> None:
+    epsilon = laplace_epsilon_down(rho)
+    assert laplace_rho_up(epsilon) <= rho
+    assert laplace_rho_up(epsilon * (1 + Fraction(1, 10**20))) > rho
+
+
+def test_zero_and_below() -> None:
+    assert laplace_rho_up(Fraction(0)) == laplace_epsilon_down(Fraction(0)) == gaussian_rho(0, Fraction(1)) == 0
+    with pytest.raises(ValueError, match="negative"):
+        laplace_rho_up(Fraction(-1))
+    with pytest.raises(ValueError, match="negative"):
+        laplace_epsilon_down(Fraction(-1))
