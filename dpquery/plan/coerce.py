@@ -16,10 +16,10 @@ LONGEST = 4096  # characters of a string below the noise line
 DIGITS = 38  # of a decimal
 LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**63 - 1
 
-_INTEGER = re.compile(r"\s*[+-]?\d{1,19}\s*")
-_NUMBER = re.compile(r"\s*[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,4})?\s*")
-_DATE = re.compile(r"\s*(\d{4})[-/](\d{1,2})[-/](\d{1,2})\s*")
-_TIME = re.compile(r"\s*(\d{4})[-/](\d{1,2})[-/](\d{1,2})[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*")
+_INTEGER = re.compile(r"\s*[+-]?\d{1,19}\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,4})?\s*", re.ASCII)
+_DATE = re.compile(r"\s*(\d{4})[-/](\d{1,2})[-/](\d{1,2})\s*", re.ASCII)
+_TIME = re.compile(r"\s*(\d{4})[-/](\d{1,2})[-/](\d{1,2})[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 _TRUTH = {"true": True, "t": True, "false": False, "f": False}
 _EXACT = Context(prec=2 * DIGITS)
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import NamedTuple, assert_never
 
 from dpquery.numbers import exp_down, exp_up, log_down, log_up, sqrt_down, sqrt_up
-from dpquery.plan.coerce import LONGEST
+from dpquery.plan.coerce import DIGITS, GREATEST_INTEGER, LONGEST
 from dpquery.plan.rules import PARTS
 from dpquery.plan.scalar import Call, Case, Cast, Column, Interval, Literal, Scalar
 from dpquery.values.types import Kind, Type
@@ -45,6 +45,30 @@ def span(scalar: Scalar) -> Range:
     """The same with open ends: least(x, 5) has a high end whatever x is."""
     if scalar.type.kind is Kind.BOOLEAN:
         return TRUTH
+    return _within(_span(scalar), scalar.type)
+
+
+def _within(found: Range, kind: Type) -> Range:
+    """What a type cannot hold is NULL, so it bounds its values; beyond the largest double lies infinity, which is no end."""
+    match kind.kind:
+        case Kind.FLOAT:
+            return Range(
+                found.low if found.low is None or abs(found.low) < LARGEST else None,
+                found.high if found.high is None or abs(found.high) < LARGEST else None,
+            )
+        case Kind.INTEGER:
+            return _cut(found, Fraction(GREATEST_INTEGER + 1))
+        case Kind.DECIMAL:
+            return _cut(found, Fraction(10) ** (DIGITS - kind.scale))
+        case _:
+            return found
+
+
+def _cut(found: Range, most: Fraction) -> Range:
+    return _ends(found, lambda end: max(-most, min(most, end)))
+
+
+def _span(scalar: Scalar) -> Range:
     match scalar:
         case Literal(value=value):
             return _point(value)

@@ -14,14 +14,25 @@ from dpquery.sql.fields import take
 from dpquery.values.types import INTEGER, STRING
 
 SYNONYMS = {
-    "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week", "dayofweekiso": "isodow",
-    "yr": "year", "mon": "month", "hr": "hour", "min": "minute", "sec": "second", "ms": "millisecond", "us": "microsecond",
+    "dayofweek": "dow",
+    "weekday": "dow",
+    "dayofyear": "doy",
+    "dayofmonth": "day",
+    "weekofyear": "week",
+    "dayofweekiso": "isodow",
+    "yr": "year",
+    "mon": "month",
+    "hr": "hour",
+    "min": "minute",
+    "sec": "second",
+    "ms": "millisecond",
+    "us": "microsecond",
 }
 MICROSECONDS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1_000, "microsecond": 1}
 DAYS = {"day": 1, "week": 7}
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
-_STEP = re.compile(r"\s*([+-]?\d{1,18})\s*([A-Za-z]+)\s*")
-_COUNT = re.compile(r"\s*([+-]?\d{1,18})\s*")
+_STEP = re.compile(r"\s*([+-]?\d{1,18})\s*([A-Za-z]+)\s*", re.ASCII)
+_COUNT = re.compile(r"\s*([+-]?\d{1,18})\s*", re.ASCII)
 
 
 class Shift(NamedTuple):

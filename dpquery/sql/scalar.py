@@ -68,7 +68,9 @@ def _number(text: str) -> Literal:
     try:
         value = Decimal(text)
     except ArithmeticError:
-        raise Mismatch(f"{text!r} is not a number", code="BAD_LITERAL") from None
+        value = Decimal("NaN")
+    if not (value.is_finite() and text.isascii()):
+        raise Mismatch(f"{text!r} is not a number", code="BAD_LITERAL")
     scale = len(text.partition(".")[2])
     if "e" in text.lower() or len(value.as_tuple().digits) > 38 or scale > 38:
         real = float(text)
