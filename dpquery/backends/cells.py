@@ -72,8 +72,8 @@ def cell(part: Part, rows: Addend, place: int) -> Bounded:
         case Clamp(low=low, high=high):
             return _clamped(s, n, rows, low, high)
         case HeavyMean(rows=most, width=width):
-            # n <= most: s * most // most is s itself. `//` truncates towards zero, and no divisor is 0.
-            scaled = f"coalesce({s}, 0)::HUGEINT * {most:d} // greatest({n}, {most:d})"
+            # `//` truncates towards zero. The divisor is never 0, with or without the condition, which only saves divisions.
+            scaled = f"CASE WHEN {n} > {most:d} THEN ({s})::HUGEINT * {most:d} // greatest({n}, {most:d}) ELSE coalesce({s}, 0) END"
             most_of_all = most * width
             clamp = f"least(greatest({scaled}, {-most_of_all:d}), {most_of_all:d})"
             return Bounded(_fitted(clamp, most_of_all), CellBound(-most_of_all, most_of_all))

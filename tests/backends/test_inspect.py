@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from conftest import write
+from shop_files import write
 
 from dpquery.backends import inspect
 from dpquery.backends.duckdb import DuckDB

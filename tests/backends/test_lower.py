@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 
 import pytest
-from bench import ROWS, SALT, UNITS, Bench, column, integer, of, release, scan, total
+from plan_bench import ROWS, SALT, UNITS, Bench, column, integer, of, release, scan, total
 
 from dpquery.backends.lower import lower
 from dpquery.plan.functions import call

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import pytest
-from bench import Bench, column, integer, of, public, scan
+from plan_bench import Bench, column, integer, of, public, scan
 
 from dpquery.backends import exact
 from dpquery.backends.canonical import canonical
@@ -85,6 +85,13 @@ def test_n9_the_fan_out_is_that_of_the_commonest_key() -> None:
     assert fan(table, call("eq", country, of(rel, "country")), rel) == 2
     assert fan(table, call("and", same, call("eq", region, Literal("AM", STRING))), rel) == 1
     assert fan(table, call("and", same, call("ne", of(rel, "age"), integer(3))), rel) == 2
+
+
+def test_a3_a_lookup_with_two_rows_for_a_key_is_not_unique() -> None:
+    rel, table = users(), public("p0", 'SELECT DISTINCT "country" AS c0 FROM "regions"', country="string")
+    assert fan(table, call("eq", of(rel, "country"), of(table, "country")), rel) == 1
+    twice = regions()
+    assert fan(twice, call("eq", of(rel, "country"), of(twice, "country")), rel) == 2
 
 
 def test_a_null_on_either_side_meets_nobody() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from conftest import write
+from shop_files import write
 
 from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.port import BoundedSQL
@@ -112,7 +112,7 @@ def test_a_killed_worker_is_a_fault_and_another_takes_its_place(shop: Schema, op
 
 
 def test_a_worker_that_died_idle_is_replaced_unnoticed_with_its_public_relations(shop: Schema, opened: Opened) -> None:
-    from bench import public
+    from plan_bench import public
 
     backend = opened(shop)
     backend.prepare([public("p0", 'SELECT "country" AS c0 FROM "regions"', country="string")])
