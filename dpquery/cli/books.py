@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from dpquery.cli import failure
+from dpquery.cli import failure, stream
 from dpquery.cli.options import LedgerFile, PageFormat, SchemaFile
 from dpquery.cli.output import Page
 from dpquery.errors import Fault
@@ -22,7 +21,7 @@ def create(schema: SchemaFile, ledger: LedgerFile = None) -> None:
     Once in the life of a data set; the data as it is becomes its first version."""
     from dpquery.engine import create_ledger
 
-    sys.stdout.write(f"made {create_ledger(schema, ledger)}\n")
+    stream.write(f"made {create_ledger(schema, ledger)}\n")
 
 
 @ledgers.command(name="list")
@@ -61,7 +60,7 @@ def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 
     with open_ledger(schema, ledger) as opened:
         for line in opened.export():
-            sys.stdout.write(line + "\n")
+            stream.write(line + "\n")
 
 
 @ledgers.command()
@@ -73,4 +72,4 @@ def unlock(schema: SchemaFile, analyst: Annotated[str, typer.Option(help="Whose 
 
     with open_ledger(schema, ledger) as opened:
         opened.unlock(analyst)
-    sys.stdout.write(f"unlocked {analyst}\n")
+    stream.write(f"unlocked {analyst}\n")

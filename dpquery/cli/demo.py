@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
+from dpquery.cli import stream
 from dpquery.errors import Refused
 
 SCHEMA = "shop.yaml"
@@ -27,8 +27,8 @@ def make(folder: Path) -> None:
     except OSError as error:
         raise Refused("NO_FILE", f"cannot write to {folder}: {error.strerror}", instead="name a folder that can be written to") from None
     create_ledger(made[1])
-    sys.stdout.write("".join(f"made {path}\n" for path in made))
-    sys.stdout.write(f'try: dpquery query "SELECT count(*) AS orders FROM orders" --schema {made[1]}\n')
+    stream.write("".join(f"made {path}\n" for path in made))
+    stream.write(f'try: dpquery query "SELECT count(*) AS orders FROM orders" --schema {made[1]}\n')
 
 
 def schema_file() -> Path:

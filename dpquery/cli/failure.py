@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
 
 import typer
 
+from dpquery.cli import stream
 from dpquery.display import wire
 from dpquery.errors import Error, Fault, Refused
 
@@ -22,14 +22,11 @@ def status(command: Callable[[], int | None], arguments: Sequence[str]) -> int:
     """The exit status of a command: 0, or that of the error it ended with, which is then told on standard error (and as JSON on standard output)."""
     try:
         returned = command()
-        sys.stdout.flush()
         if returned != INTERRUPTED:
             return returned or ANSWERED
         failure: Error = _interrupted()
     except (KeyboardInterrupt, typer.Abort):
         failure = _interrupted()
-    except BrokenPipeError:
-        return _nobody_reads()
     except Error as error:
         failure = error
     except CLICK_EXCEPTION as error:
@@ -53,24 +50,14 @@ def _unreadable(error: Exception) -> Refused:
 def _told(failure: Error, arguments: Sequence[str]) -> int:
     from dpquery.display.text import safe
 
-    try:
-        if wants_json(arguments):
-            sys.stdout.write(wire.dump(wire.error(failure)))
-            sys.stdout.flush()
-        entry = getattr(failure, "entry", None)
-        lines = [*str(failure).splitlines(), *([] if entry is None else [f"Ledger entry: {entry}"])]
-        sys.stderr.write("\n".join(["Error: " + safe(lines[0]), *map(safe, lines[1:])]) + "\n")
-    except BrokenPipeError:
-        _nobody_reads()
+    if wants_json(arguments):
+        stream.write(wire.dump(wire.error(failure)))
+    entry = getattr(failure, "entry", None)
+    first, *rest = [*str(failure).splitlines(), *([] if entry is None else [f"Ledger entry: {entry}"])]
+    sys.stderr.write("".join(f"{safe(line)}\n" for line in (f"Error: {first}", *rest)))
     return failure.exit_status
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether the command line asks for JSON: read by hand, so that errors in the command line itself are told in JSON too."""
     return "--format=json" in arguments or ("--format", "json") in itertools.pairwise(arguments)
-
-
-def _nobody_reads() -> int:
-    """The reader of standard output went away, as `head` does: not an error. The stream is silenced for the interpreter's own last flush."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return ANSWERED

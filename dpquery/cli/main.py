@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpquery.cli import failure
+from dpquery.cli import failure, stream
 from dpquery.cli.books import ledgers
 from dpquery.cli.options import Analyst, LedgerFile, PageFormat, SchemaFile
 from dpquery.cli.output import Format, Page
@@ -38,8 +38,7 @@ Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, spark o
 def run(arguments: list[str] | None = None) -> int:
     """The exit status of one command line."""
     words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a locale must not cost a paid answer
+    stream.prepare()
     return failure.status(lambda: app(words, prog_name="dpquery", standalone_mode=False), words)
 
 
@@ -47,7 +46,7 @@ def _version(asked: bool) -> None:
     if asked:
         import dpquery
 
-        sys.stdout.write(f"dpquery {dpquery.__version__}\n")
+        stream.write(f"dpquery {dpquery.__version__}\n")
         raise typer.Exit
 
 
@@ -83,7 +82,7 @@ def init(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="A 
     No value is read. The draft is for the data owner, to review and complete."""
     from dpquery.engine import draft_schema
 
-    sys.stdout.write(draft_schema(files))
+    stream.write(draft_schema(files))
 
 
 @app.command()

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpquery.cli import stream
 from dpquery.display import wire
 from dpquery.errors import Fault, Refused
 
@@ -51,7 +52,7 @@ class Target:
             self.temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
             os.replace(self.temporary, self.path)
         except OSError as error:
-            _to_stdout(content if isinstance(content, str) else b"")
+            stream.write(content if isinstance(content, str) else b"")
             raise Fault("OUTPUT_FAILED", f"the answer was charged but cannot be written to the file: {error.strerror}") from None
 
 
@@ -64,9 +65,9 @@ class Output:
     def write(self, answer: Answer) -> None:
         """The answer is written; what the format has no place for (warnings, receipt) is told on standard error."""
         if self._target is None:
-            _to_stdout(_content(answer, self._form, _plus_minus()))
+            _show(_content(answer, self._form))
         else:
-            self._target.write(_content(answer, self._form, "±"))
+            self._target.write(_content(answer, self._form))
         if self._form in (Format.CSV, Format.PARQUET) or self._target is not None:
             _beside(answer, self._target)
 
@@ -92,7 +93,7 @@ def opened(form: Format, path: Path | None) -> Iterator[Output]:
         target.temporary.unlink(missing_ok=True)
 
 
-def _content(answer: Answer, form: Format, plus_minus: str) -> str | bytes:
+def _content(answer: Answer, form: Format) -> str | bytes:
     match form:
         case Format.JSON:
             return wire.dump(wire.document(answer))
@@ -103,24 +104,17 @@ def _content(answer: Answer, form: Format, plus_minus: str) -> str | bytes:
         case Format.TABLE:
             from dpquery.display import text
 
-            return text.as_text(text.answer_lines(answer, plus_minus=plus_minus, width=width()), width())
+            return text.as_text(text.answer_lines(answer, width=width()), width())
 
 
-def _plus_minus() -> str:
-    return "±" if (sys.stdout.encoding or "").lower().startswith("utf") else "+-"
+def _show(content: str | bytes) -> None:
+    """On standard output, in signs that it can show."""
+    stream.write(content.replace("±", "+-").replace("─", "-") if isinstance(content, str) and stream.plain() else content)
 
 
 def width() -> int:
     """The terminal's width; 80 where there is none."""
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-
-
-def _to_stdout(content: str | bytes) -> None:
-    if isinstance(content, bytes):
-        sys.stdout.buffer.write(content)
-    else:
-        sys.stdout.write(content)
-    sys.stdout.flush()
 
 
 def _beside(answer: Answer, target: Target | None) -> None:
@@ -137,8 +131,8 @@ def _beside(answer: Answer, target: Target | None) -> None:
 def page(form: Page, content: object, lines: Iterable[RenderableType]) -> None:
     """Anything but an answer: `content` as JSON, or `lines` for people."""
     if form is Page.JSON:
-        _to_stdout(wire.dump(wire.plain(content)))
+        stream.write(wire.dump(wire.plain(content)))
         return
     from dpquery.display import text
 
-    _to_stdout(text.as_text(lines, width()))
+    _show(text.as_text(lines, width()))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import ROUND_DOWN, ROUND_UP
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dpquery.display.text import Column, cell, facts, grid, priced, safe
+from dpquery.display.text import Column, amount, bounds, cell, facts, grid, priced, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,17 +23,17 @@ def explanation(found: Explanation) -> Lines:
     yield facts(_price(found.price))
     yield Text("")
     yield grid(list(_releases(found.releases)))
-    yield from _notes(found.releases)
+    yield from (Text(f"Bounds: {safe(note)}.") for note in bounds({"releases": found.releases}))
     yield Text("")
     yield facts(_keys(found.keys))
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)
     yield Text("\nWhat would run (before noise):")
-    yield Text(found.sql)
+    yield Text(found.sql, no_wrap=True, overflow="ignore")
 
 
 def _price(price: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "price", priced(price)
-    yield "charged", f"epsilon {price['charged_epsilon']}, rho {price['rho']}, delta {price['charged_delta']}"
+    yield "charged", _amounts({"epsilon": price["charged_epsilon"], "rho": price["rho"], "delta": price["charged_delta"]})
 
 
 def _releases(releases: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
@@ -53,15 +54,9 @@ def _error(error: object) -> str:
         case dict():
             return "; ".join(f"{_error(value)} at {key}" for key, value in error.items())
         case int() | float():
-            return f"± {cell(float(error))}"
+            return f"± {float(error):.3g}"
         case _:
             return safe(str(error))
-
-
-def _notes(releases: Sequence[Mapping[str, Any]]) -> Lines:
-    for release in releases:
-        for note in release.get("notes", ()):
-            yield Text(f"{safe(str(release['aggregate']))}: {safe(note)}")
 
 
 def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -84,9 +79,9 @@ def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
         [
             ("data set", content["dataset"]),
             ("account", content["analyst"]),
-            ("spent", f"epsilon {spent['epsilon']}, rho {spent['rho']}, delta {spent['delta']} in {content['entries']} entries"),
-            ("cap", f"epsilon {cap['epsilon']}, delta {cap['delta']}: the promise about all answers together"),
-            ("left", f"epsilon {left['epsilon']}, or rho {left['rho']}; delta {left['delta']} for private groups"),
+            ("spent", f"{_amounts(spent)}, in {content['entries']} entries"),
+            ("cap", f"{_amounts(cap)}: the promise about all answers together"),
+            ("left", f"{_amounts(left, ROUND_DOWN)} (epsilon or rho, whichever goes further; delta for private groups)"),
             ("fits", ", ".join(f"{count} at epsilon {price}" for price, count in fits.items()) + " (Laplace noise, public groups)"),
         ]
     )
@@ -97,15 +92,19 @@ def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
     yield from _ladder(content["ladder"])
 
 
+def _amounts(amounts: Mapping[str, Any], rounding: str = ROUND_UP) -> str:
+    return ", ".join(f"{name} {amount(value, rounding)}" for name, value in amounts.items())
+
+
 def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Lines:
     if not rungs:
         return
     yield Text("\nFixed in advance: while the spent rho is at most so much, the loss is at most epsilon, but for delta.")
     yield grid(
         [
-            Column("rho", tuple(rung["rho"] for rung in rungs), number=True),
-            Column("epsilon", tuple(rung["epsilon"] for rung in rungs), number=True),
-            Column("delta", tuple(rung["delta"] for rung in rungs), number=True),
+            Column("rho", tuple(amount(rung["rho"]) for rung in rungs), number=True),
+            Column("epsilon", tuple(amount(rung["epsilon"]) for rung in rungs), number=True),
+            Column("delta", tuple(amount(rung["delta"]) for rung in rungs), number=True),
             Column("", tuple("holds" if rung["holds"] else "passed" for rung in rungs)),
         ]
     )
@@ -129,8 +128,11 @@ def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
     yield grid(
         [
             Column("account", tuple(safe(account["analyst"]) for account in spent)),
-            *(Column(f"spent {name}", tuple(account["spent"][name] for account in spent), number=True) for name in ("epsilon", "rho", "delta")),
-            Column("cap", tuple(account["cap"]["epsilon"] for account in spent), number=True),
+            *(
+                Column(f"spent {name}", tuple(amount(account["spent"][name]) for account in spent), number=True)
+                for name in ("epsilon", "rho", "delta")
+            ),
+            Column("cap", tuple(amount(account["cap"]["epsilon"]) for account in spent), number=True),
         ]
     )
     yield Text("")
@@ -140,7 +142,7 @@ def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
             Column("time", tuple(line.time[:19] for line in logged)),
             Column("event", tuple(line.event for line in logged)),
             Column("who", tuple(safe(str(line.body.get("analyst", ""))) for line in logged)),
-            Column("epsilon", tuple(str(line.body.get("epsilon", "")) for line in logged), number=True),
+            Column("epsilon", tuple(amount(line.body.get("epsilon", "")) for line in logged), number=True),
             Column("entry", tuple(line.id[:12] for line in logged)),
         ]
     )

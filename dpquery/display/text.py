@@ -7,7 +7,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def _escaped(character: str) -> str:
 # ---- cells -------------------------------------------------------------------------------------------------------------------------------
 
 
-def cell(value: object, bar: tuple[Any, Any] | None = None, *, plus_minus: str = "±") -> str:
+def cell(value: object, bar: tuple[Any, Any] | None = None) -> str:
     """A value as people read it, its error bar after it: `1204 ± 12` where the bar is symmetric, else `37.4 [36.9, 38.1]`."""
     if bar is None or value is None:
         return _value(value)
@@ -47,7 +47,7 @@ def cell(value: object, bar: tuple[Any, Any] | None = None, *, plus_minus: str =
     half = (Fraction(high) - Fraction(low)) / 2
     digits = _digits(half)
     if abs(Fraction(low) + half - _fraction(value)) <= half / 10**6:
-        return f"{_value(value, digits)} {plus_minus} {_half(half, value, digits)}"
+        return f"{_value(value, digits)} ± {_half(half, value, digits)}"
     return f"{_value(value, digits)} [{_value(low, digits)}, {_value(high, digits)}]"
 
 
@@ -94,6 +94,17 @@ def _value(value: object, digits: int | None = None) -> str:
             return safe(str(wire.plain(value)))
 
 
+def amount(written: object, rounding: str = ROUND_UP) -> str:
+    """An amount of privacy in at most four digits: 2.5e-7 for 0.00000025. What was spent is rounded up, what is left down."""
+    try:
+        rounded = Context(prec=4, rounding=rounding).plus(Decimal(str(written))).normalize()
+    except InvalidOperation:
+        return safe(str(written))
+    if not rounded or not rounded.is_finite() or -4 <= rounded.adjusted() < 7:
+        return f"{rounded:f}"
+    return f"{rounded.scaleb(-rounded.adjusted()).normalize():f}e{rounded.adjusted()}"
+
+
 # ---- tables ------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -112,13 +123,13 @@ class Column:
         return full if self.number else min(full, max(NARROWEST, Text(self.name).cell_len))
 
 
-def columns(answer: Answer, limit: int | None = None, *, plus_minus: str = "±") -> list[Column]:
+def columns(answer: Answer, limit: int | None = None) -> list[Column]:
     """The first `limit` rows of an answer, column by column."""
     found = []
     for place, name in enumerate(answer.table.column_names):
         values = answer.table.column(place).slice(0, limit).to_pylist()
         bars = answer.intervals[place] or (None,) * len(values)
-        cells = tuple(cell(value, bar, plus_minus=plus_minus) for value, bar in zip(values, bars, strict=False))
+        cells = tuple(cell(value, bar) for value, bar in zip(values, bars, strict=False))
         found.append(Column(safe(name), cells, answer.types[place].startswith(NUMERIC)))
     return found
 
@@ -157,31 +168,41 @@ def facts(pairs: Iterable[tuple[str, str]]) -> RenderableType:
 # ---- an answer ---------------------------------------------------------------------------------------------------------------------------
 
 
-def answer_lines(answer: Answer, limit: int | None = None, *, width: int = WIDTH, plus_minus: str = "±") -> list[RenderableType]:
+def answer_lines(answer: Answer, limit: int | None = None, *, width: int = WIDTH) -> list[RenderableType]:
     """An answer for people: the table, what its error bars mean, the warnings, and what was paid."""
-    lines: list[RenderableType] = [grid(columns(answer, limit, plus_minus=plus_minus), width), Text("")]
+    lines: list[RenderableType] = [grid(columns(answer, limit), width), Text("")]
     left_out = answer.table.num_rows - (limit if limit is not None else answer.table.num_rows)
     if left_out > 0:
         lines.append(Text(f"... and {left_out} more rows"))
     if any(bars is not None for bars in answer.intervals):
         lines.append(Text(f"Error bars: {float(answer.confidence) * 100:g}% of them hold the value before noise."))
+    lines += [Text(f"Bounds: {safe(note)}.") for note in bounds(answer.receipt)]
     lines += [Text(f"Warning: {safe(warning)}") for warning in answer.warnings]
     lines.append(Text(receipt_line(answer.receipt)))
     return lines
 
 
+def bounds(receipt: Mapping[str, Any]) -> list[str]:
+    """What the statement enforced beyond what was asked, each said once, with the aggregates for which it holds."""
+    said: dict[str, list[str]] = {}
+    for release in receipt.get("releases", ()):
+        for note in release.get("notes", ()):
+            said.setdefault(note, []).append(release["aggregate"])
+    return [f"{note} ({', '.join(dict.fromkeys(aggregates))})" for note, aggregates in said.items()]
+
+
 def receipt_line(receipt: Mapping[str, Any]) -> str:
     """What was paid by whom, what is left, and the ledger entry."""
-    price, left = receipt.get("price", {}), receipt.get("left", {})
-    paid = f"Paid: {priced(price)}, by {safe(str(receipt.get('analyst')))}."
-    rest = left.get("remaining", left)
-    return f"{paid} Left: epsilon {rest.get('epsilon', '?')}, delta {rest.get('delta', '?')}. Entry {receipt.get('entry')}."
+    left = receipt["left"]
+    paid = f"Paid: {priced(receipt['price'])}, by {safe(str(receipt['analyst']))}."
+    rest = f"Left: epsilon {amount(left['epsilon'], ROUND_DOWN)}, delta {amount(left['delta'], ROUND_DOWN)}."
+    return f"{paid} {rest} Entry {receipt['entry']}."
 
 
 def priced(price: Mapping[str, Any]) -> str:
     """A price in one phrase: its guarantee standing alone, and rho where that is what the ledger adds up."""
-    said = f"epsilon {price.get('epsilon')}, delta {price.get('delta')}"
-    return f"{said} (rho {price.get('rho')})" if price.get("charged_epsilon") == "infinite" else said
+    said = f"epsilon {amount(price['epsilon'])}, delta {amount(price['delta'])}"
+    return f"{said} (rho {amount(price['rho'])})" if price["charged_epsilon"] == "infinite" else said
 
 
 def as_text(lines: Iterable[RenderableType], width: int = WIDTH) -> str:

@@ -1,0 +1,42 @@
+"""Standard output, whose reader may go away at any time, as `head` does: that is no error."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+from dpquery.errors import Fault
+
+
+def prepare() -> None:
+    """Both streams are there and take every character: neither a closed stream nor a poor locale may cost an answer that was paid for."""
+    sys.stdout, sys.stderr = (io.TextIOWrapper(io.BytesIO()) if stream is None else stream for stream in (sys.stdout, sys.stderr))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def write(content: str | bytes) -> None:
+    """The content is on standard output, or nobody reads any more; then whatever else is written goes nowhere. Fault where the disk is full."""
+    try:
+        if isinstance(content, bytes):
+            sys.stdout.buffer.write(content)
+        else:
+            sys.stdout.write(content)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
+    except OSError as error:
+        silence()
+        raise Fault("OUTPUT_FAILED", f"standard output cannot be written: {error.strerror}") from None
+
+
+def silence() -> None:
+    """What is left in the stream, and all that follows, goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def plain() -> bool:
+    """Whether standard output can show no more than ASCII."""
+    return not (sys.stdout.encoding or "").lower().startswith("utf")
