@@ -164,10 +164,12 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("random", "rand", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "setseed"), "is different each time"),
         **dict.fromkeys(("nextval", "currval", "getvariable", "current_setting", "txid_current"), "reads the engine's own state"),
-        **dict.fromkeys(("version", "current_user", "current_database", "current_schema", "pg_typeof"), "reads the engine's own state"),
+        **dict.fromkeys(
+            ("version", "current_version", "current_user", "current_database", "current_schema", "pg_typeof"), "reads the engine's own state"
+        ),
         **dict.fromkeys(("getenv", "read_text", "read_blob", "read_csv", "read_parquet", "read_json", "glob"), "reads outside the data set"),
         **dict.fromkeys(("query", "query_table", "stats", "duckdb_tables", "duckdb_settings"), "reads outside the data set"),
-        **dict.fromkeys(("repeat", "lpad", "rpad", "range", "generate_series", "list_value", "unnest"), "may grow without limit"),
+        **dict.fromkeys(("repeat", "lpad", "rpad", "pad", "range", "generate_series", "list_value", "unnest"), "may grow without limit"),
         **dict.fromkeys(("array", "string_split", "split", "format", "printf", "bar", "concat_ws"), "may grow without limit"),
         **dict.fromkeys(("regexp_matches", "regexp_replace", "regexp_extract", "regexp_full_match"), "has a cost that depends on a row"),
         **dict.fromkeys(("regexp_like", "regexp_i_like", "rlike", "similar_to"), "has a cost that depends on a row"),

@@ -62,6 +62,7 @@ PART_NODES: dict[type[exp.Expr], str] = {
 }
 PART_CALLS = {"dow": "dow", "doy": "doy", "weekday": "dow", "isoyear": "isoyear", "dayofweek": "dow", "epoch": "epoch"}
 PLAIN_CALLS = {"prefix": "starts_with", "suffix": "ends_with", "mod": "mod"}
+TRIMS = {None: "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 CLOCKS = ("now", "get_current_timestamp", "transaction_timestamp")
 
 
@@ -74,7 +75,9 @@ def _plain(node: exp.Expr, at: At) -> Scalar:
 def _trim(node: exp.Trim, at: At) -> Scalar:
     """The parser keeps ltrim and rtrim as TRIM with a position."""
     this, position = take(node, "this", "position")
-    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(position or "").upper(), "trim")
+    name = TRIMS.get(None if position is None else str(position).upper())
+    if name is None:
+        raise at.refuse("UNSUPPORTED_CLAUSE", "TRIM takes LEADING, TRAILING or BOTH", node)
     return call(name, visit(this, at))
 
 

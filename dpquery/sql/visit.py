@@ -73,7 +73,7 @@ def _unread(node: exp.Expr, at: At) -> Refused:
             return at.refuse(
                 "WINDOW_HERE", "a window function below the noise line is not supported", node, "windows over the aggregates of the answer"
             )
-        case exp.AggFunc() | exp.Filter() | exp.WithinGroup() | exp.Distinct():
+        case exp.AggFunc() | exp.Filter() | exp.WithinGroup() | exp.Distinct() | exp.IgnoreNulls() | exp.RespectNulls():
             return at.refuse("AGGREGATE_HERE", "an aggregate cannot stand inside a row's expression", node)
         case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists() | exp.Any() | exp.All():
             return at.refuse("SUBQUERY_HERE", "a subquery inside an expression is not supported", node, "a join on the privacy unit")

@@ -1,0 +1,193 @@
+"""What is not read is refused: by its own code, with its place, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from scalars import Scope, parsed, scalar
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.scalar import Scalar
+from dpquery.sql.scalar import MOST_NODES, read
+
+REFUSED = {
+    "UNKNOWN_FUNCTION": """
+        foo(i) ; lowr(s) ; strlen(s) ; isnan(x) ; strftime(d, '%Y') ; make_date(1, 2, 3) ; epoch_ms(i) ; cbrt(x) ; bit_length(s)
+        date_sub('day', d, e)
+    """,
+    "FUNCTION_NOT_ALLOWED": """
+        random() ; uuid() ; nextval('a') ; getvariable('a') ; current_setting('a') ; repeat(s, 3) ; lpad(s, 3, 'x') ; rpad(s, 3, 'x') ; range(3)
+        [1, 2] ; list_value(1) ; md5(s) ; hash(s) ; regexp_matches(s, 'a') ; s ~ 'a' ; s !~ 'a' ; concat_ws(',', s, t) ; error('x') ; try(i)
+        read_text('/etc/passwd') ; version()
+    """,
+    "AGGREGATE_HERE": """
+        sum(i) ; count(*) ; max(i) + 1 ; count(DISTINCT i) ; string_agg(s, ',') ; sum(i) FILTER (WHERE f) ; any_value(i) ; i + avg(j)
+    """,
+    "WINDOW_HERE": """
+        sum(i) OVER () ; row_number() OVER (ORDER BY i) ; 1 + lag(i) OVER (ORDER BY j)
+    """,
+    "SUBQUERY_HERE": """
+        (SELECT 1) ; EXISTS (SELECT 1) ; i IN (SELECT 1) ; i = ANY (SELECT 1) ; i IN j ; s LIKE ANY ('a', 'b') ; i > ALL (SELECT 1)
+    """,
+    "STAR_HERE": """
+        * ; COLUMNS('a')
+    """,
+    "PARAMETER": """
+        ? ; $1 ; i = $name
+    """,
+    "COLLATION": """
+        s COLLATE nocase = 'a'
+    """,
+    "TIME_ZONE": """
+        ts AT TIME ZONE 'UTC'
+    """,
+    "TYPE_NOT_ALLOWED": """
+        CAST(ts AS TIMESTAMPTZ) ; CAST(i AS INT[]) ; CAST(s AS INTERVAL) ; i::HUGEINT ; i::UINTEGER ; s::BLOB ; i::DECIMAL(39, 2) ; s::JSON
+        CAST(s AS STRUCT(a INT))
+    """,
+    "TYPE_MISMATCH": """
+        s + 1 ; s > 1 ; d > 1 ; d = s ; i = s ; i = f ; f + 1 ; -s ; NOT i ; i AND f ; lower(i) ; year(s) ; year(i) ; abs(s) ; ts - tu ; ts - d
+        d + ts ; d + 1.5 ; d * 2 ; INTERVAL 1 DAY ; CASE WHEN i THEN 1 END ; CASE WHEN f THEN 1 ELSE s END ; coalesce(i, s) ; greatest(i, d)
+        i BETWEEN 1 AND s ; u = i ; u < d ; i || j ; concat(i, j) ; x // 2 ; p // 2 ; CAST(i AS DATE) ; CAST(f AS DATE) ; CAST(d AS BIGINT)
+        CAST(u AS BIGINT) ; i + INTERVAL 1 DAY ; i IS TRUE ; CAST(x AS DECIMAL(38, 20)) * CAST(y AS DECIMAL(38, 20)) ; if(i, 1, 2) ; d IN (1, 2)
+        d + '3' ; x ** s ; length(d)
+    """,
+    "LITERAL_NEEDED": """
+        s LIKE t ; s LIKE lower('A') ; i IN (1, j) ; round(x, i) ; substring(s, i) ; left(s, i) ; replace(s, t, 'x') ; contains(s, t)
+        starts_with(s, t) ; strpos(s, t) ; position(t IN s) ; d + INTERVAL (i) DAY ; date_part(s, d) ; s LIKE NULL ; left(s, NULL)
+    """,
+    "BAD_LITERAL": """
+        d > 'yesterday' ; i = 'one' ; DATE '2024-02-30' ; TIMESTAMP '2024-01-01 10:00:00+01' ; CAST('x' AS BIGINT) ; u = '1' ; 1e999 ; x < 1e400
+        s LIKE 'a\\%' ; s LIKE 'a$' ESCAPE '$' ; s LIKE 'a' ESCAPE 'ab' ; s LIKE 'a' ESCAPE 'é' ; s LIKE 'a' ESCAPE ''
+        date_trunc('fortnight', d) ; date_part('century', d) ; date_diff('eon', d, e) ; d + INTERVAL '1.5' DAY ; d + INTERVAL '1 blue moon'
+        d + INTERVAL 'soon' ; d + INTERVAL 99999 YEAR ; round(x, 39) ; left(s, 4097) ; d + INTERVAL 1 DECADE ; f = 'maybe'
+    """,
+    "UNSUPPORTED_CLAUSE": """
+        trim(BOTH 'x' FROM s) ; rtrim(s, 'x') ; i BETWEEN SYMMETRIC 1 AND 2 ; ceil(x, 2) ; floor(d TO day)
+    """,
+    "UNSUPPORTED_EXPRESSION": """
+        i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a' ; s SIMILAR TO 'a'
+    """,
+    "WRONG_ARGUMENTS": """
+        prefix(s)
+    """,
+    "UNKNOWN_COLUMN": """
+        nosuch ; i + nosuch
+    """,
+}
+CASES = [(code, one.strip()) for code, texts in REFUSED.items() for line in texts.strip().splitlines() for one in line.split(" ; ")]
+
+
+@pytest.mark.parametrize(("code", "text"), CASES, ids=[text for _, text in CASES])
+def test_refused(code: str, text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        scalar(text)
+    assert refused.value.code == code, refused.value
+
+
+def test_a_refusal_says_where_and_what_instead() -> None:
+    with pytest.raises(Refused) as refused:
+        scalar("i + 1 > lowr(s)")
+    assert str(refused.value).splitlines() == [
+        "UNKNOWN_FUNCTION: no function 'lowr' is allowed below the noise line (did you mean 'lower' or 'power' or 'floor'?)",
+        "  at line 1, column 16",
+        "    SELECT i + 1 > lowr(s)",
+        "                   ^^^^",
+    ]
+    with pytest.raises(Refused) as refused:
+        scalar("i > 0 AND ts - tu > INTERVAL 1 DAY")
+    assert (refused.value.code, refused.value.instead) == ("TYPE_MISMATCH", "date_diff('second', a, b)")
+    assert refused.value.position is not None
+
+
+def test_dialects_that_count_otherwise_are_refused() -> None:
+    for dialect, text in (("snowflake", "DATEDIFF(week, d, e)"), ("spark", "datediff(MONTH, d, e)"), ("bigquery", "CAST(i AS NUMERIC)")):
+        with pytest.raises(Refused):
+            scalar(text, dialect)
+
+
+def test_size_and_depth_are_limited() -> None:
+    """Neither a deep expression nor a huge one reaches the stack's end or the engine."""
+    too_much = [
+        "NOT " * 300 + "f",
+        "lower(" * 300 + "s" + ")" * 300,
+        " + ".join(["i"] * 500),
+        "CASE WHEN f THEN " * 250 + "1" + " END" * 250,
+        " OR ".join(["i = j"] * (MOST_NODES // 2)),
+        f"i IN ({', '.join(['1'] * 10_001)})",
+        "s = '" + "x" * 5_000 + "'",
+        "s LIKE '" + "%a" * 100 + "'",
+        "replace(s, 'a', '" + "b" * 17 + "')",
+    ]
+    for text in too_much:
+        try:
+            node = parsed(text)
+        except (sqlglot.errors.ParseError, RecursionError):
+            continue
+        with pytest.raises(Refused) as refused:
+            read(node, Scope())
+        assert refused.value.code == "TOO_COMPLEX"
+
+
+def test_columns_that_stand_for_expressions_count_in_full() -> None:
+    class Doubling(Scope):
+        def column(self, node: exp.Column) -> Scalar:
+            found = scalar("i")
+            for _ in range(30):
+                found = scalar_sum(found)
+            return found
+
+    with pytest.raises(Refused) as refused:
+        read(parsed("y"), Doubling())
+    assert refused.value.code == "TOO_COMPLEX"
+
+
+def scalar_sum(one: Scalar) -> Scalar:
+    from dpquery.plan.functions import call
+
+    return call("add", one, one)
+
+
+def test_no_text_holds_what_sql_cannot() -> None:
+    for text in ("a\0b", "a\ud800b"):
+        with pytest.raises(Refused) as refused:
+            read(exp.Literal.string(text), Scope())
+        assert refused.value.code == "BAD_LITERAL"
+
+
+SAMPLES: dict[type[exp.Expression], str] = {
+    exp.Cast: "CAST(s AS BIGINT)",
+    exp.TryCast: "TRY_CAST(s AS BIGINT)",
+    exp.Like: "s LIKE 'a'",
+    exp.Escape: "s LIKE 'a' ESCAPE '$'",
+    exp.Round: "round(x, 1)",
+    exp.Trim: "trim(s)",
+    exp.DateDiff: "date_diff('day', d, e)",
+    exp.TimestampTrunc: "date_trunc('day', ts)",
+    exp.Substring: "substring(s, 1, 2)",
+    exp.StrPosition: "strpos(s, 'a')",
+    exp.In: "i IN (1)",
+    exp.Between: "i BETWEEN 1 AND 2",
+    exp.CurrentTimestamp: "CURRENT_TIMESTAMP",
+    exp.Coalesce: "coalesce(i, 1)",
+    exp.Week: "week(d)",
+    exp.Length: "length(s)",
+    exp.Contains: "contains(s, 'a')",
+}
+HARMLESS = {"safe", "ignore_nulls", "is_nvl", "is_null", "binary", "clamp_position", "big_int", "requires_string", "null_on_text_overflow"}
+HARMLESS |= {"probe_date_format", "input_type_preserved", "fractions_supported", "typed", "negate", "date_part_boundary"}
+
+
+@pytest.mark.parametrize("kind", SAMPLES, ids=lambda kind: kind.__name__)
+def test_no_argument_of_a_node_is_dropped(kind: type[exp.Expression]) -> None:
+    """An argument that the parser may set, or a later version of it, is read or refused."""
+    for name in [*kind.arg_types, "brand_new"]:
+        node = parsed(SAMPLES[kind])
+        found = node if type(node) is kind else node.find(kind)
+        assert found is not None
+        if name in HARMLESS or found.args.get(name) not in (None, [], False):
+            continue
+        found.set(name, exp.Literal.string("surprise"))
+        with pytest.raises(Refused):
+            read(node, Scope())
