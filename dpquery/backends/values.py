@@ -38,9 +38,9 @@ def literal(value: Value, type_: Type) -> str:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
         case Kind.INTEGER | Kind.NULL:
-            return _integer(int(str(value)))
+            return _integer(value if isinstance(value, int) else int(str(value)))
         case Kind.DECIMAL:
-            return _signed(f"{Decimal(str(value)):.{type_.scale}f}") + f"::{type_name(type_)}"
+            return f"'{Decimal(str(value)):.{type_.scale}f}'::{type_name(type_)}"
         case Kind.FLOAT:
             return _float(float(str(value)))
         case Kind.STRING:
@@ -68,7 +68,7 @@ def _signed(text: str) -> str:
 
 
 def _integer(value: int) -> str:
-    return f"{_signed(str(value))}::BIGINT" if value > -(2**63) else f"'{value}'::BIGINT"
+    return f"{_signed(str(int(value)))}::BIGINT" if value > -(2**63) else f"'{value}'::BIGINT"
 
 
 def _float(value: float) -> str:
