@@ -106,7 +106,10 @@ def test_floor_log2(x: Fraction) -> None:
 
 
 @settings(deadline=None)
-@given(st.one_of(st.fractions(0, 400, max_denominator=10**9), st.just(Fraction(10**25)), st.just(Fraction(1, 10**30))), st.sampled_from([16, 64, 112, 256, 1000]))
+@given(
+    st.one_of(st.fractions(0, 400, max_denominator=10**9), st.just(Fraction(10**25)), st.just(Fraction(1, 10**30))),
+    st.sampled_from([16, 64, 112, 256, 1000]),
+)
 def test_exp_fixed(x: Fraction, bits: int) -> None:
     low, high = numbers.exp_fixed(x, bits)
     assert 0 <= low <= high <= 1 << bits

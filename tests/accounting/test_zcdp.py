@@ -25,7 +25,7 @@ def laplace_loss(b: mp.mpf, shift: int, order: mp.mpf) -> mp.mpf:
 
 def gaussian_loss(v: mp.mpf, shift: int, order: mp.mpf) -> mp.mpf:
     reach = range(-int(shift * order + 40 * mp.sqrt(v)) - 10, int(shift * order + 40 * mp.sqrt(v)) + 10)
-    norm = mp.fsum(mp.exp(-mp.mpf(z) ** 2 / (2 * v)) for z in reach)
+    norm = mp.fsum(mp.exp(-(mp.mpf(z) ** 2) / (2 * v)) for z in reach)
     total = mp.fsum(mp.exp(-(order * mp.mpf(z) ** 2 + (1 - order) * mp.mpf(z - shift) ** 2) / (2 * v)) for z in reach)
     return mp.log(total / norm) / (order - 1)
 

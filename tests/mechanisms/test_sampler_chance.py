@@ -5,14 +5,16 @@ Each p value below is compared with 2e-8; there are fewer than 50 of them, so a 
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from exact_laws import GAUSSIAN, LAPLACE, NOISES, Fraction, chi_square_p, name, noise, upper_float
+from exact_laws import GAUSSIAN, LAPLACE, NOISES, Seeded, chi_square_p, name, noise, upper_float
 from numpy.typing import NDArray
 
-from dpquery.mechanisms import Noise, SystemBits, sample
+from dpquery.mechanisms import Noise, SystemBits, sample, sampler
 
-DRAWS = 400_000
+DRAWS = 2_000_000
 LEAST_P = 2e-8
 
 
@@ -23,20 +25,53 @@ def draw(law: Noise, count: int = DRAWS) -> NDArray[np.int64]:
 
 
 def bins(law: Noise) -> NDArray[np.int64]:
-    """Edges t_0 < t_1 < ...: single integers near zero for narrow laws, a 60th of a scale for wide ones, out to where few draws fall."""
+    """Edges t_0 < t_1 < ...: single integers near zero for narrow laws, a 64th of a scale for wide ones, out to where few draws fall."""
     scale = float(law.parameter) if law.mechanism is LAPLACE else float(law.parameter) ** 0.5
-    step = max(1, int(scale / 30))
+    step = max(1, int(scale / 64))
     reach = int(scale * (13 if law.mechanism is LAPLACE else 5) / step) + 2
     return np.arange(-reach, reach + 1, dtype=np.int64) * step
 
 
+def p_value(law: Noise, values: NDArray[np.int64]) -> float:
+    """Of the hypothesis that the values come from the law."""
+    edges = bins(law)
+    above = upper_float(law, edges)
+    expected = np.concatenate([[1 - above[0]], above[:-1] - above[1:], [above[-1]]]) * len(values)
+    return chi_square_p(np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1), expected)
+
+
 @pytest.mark.parametrize("law", NOISES, ids=name)
 def test_values(law: Noise) -> None:
-    values, edges = draw(law), bins(law)
-    above = upper_float(law, edges)
-    expected = np.concatenate([[1 - above[0]], above[:-1] - above[1:], [above[-1]]]) * DRAWS
-    observed = np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1)
-    assert chi_square_p(observed, expected) > LEAST_P
+    assert p_value(law, draw(law)) > LEAST_P
+
+
+@pytest.mark.parametrize("law", NOISES, ids=name)
+def test_the_test_sees_a_scale_that_is_off_by_two_percent(law: Noise) -> None:
+    near = Noise(law.mechanism, law.parameter * (Fraction(102, 100) if law.mechanism is LAPLACE else Fraction(104, 100)))
+    assert p_value(law, sample(near, DRAWS, Seeded(5))) < LEAST_P
+
+
+def far_halves(law: Noise, values: NDArray[np.int64]) -> float:
+    """How many standard deviations the number of draws in the halves of blocks away from zero is from what the law makes it."""
+    half = 1 << sampler._table(law).block_bits - 1
+    edges = np.arange(1, 2000, dtype=np.int64) * half
+    share = 0.0
+    for sign in (0, 1):  # z = m, and z = -1 - m, with m in [h/2, h), [3h/2, 2h), ...
+        above = upper_float(law, edges + sign)
+        share += float((above[0:-1:2] - above[1::2]).sum())
+    seen = int((np.where(values >= 0, values, -1 - values) // half % 2).sum())
+    return abs(seen - share * len(values)) / (len(values) * share * (1 - share)) ** 0.5
+
+
+@pytest.mark.parametrize("law", [law for law in NOISES if law.parameter > 500], ids=name)
+def test_blocks_slope_as_the_law_does(law: Noise) -> None:
+    assert far_halves(law, draw(law)) < 6  # P below 2e-9
+
+
+@pytest.mark.parametrize("law", [law for law in NOISES if law.parameter > 500], ids=name)
+def test_the_test_sees_a_sampler_that_accepts_all(law: Noise, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "_sure", lambda table, index, offset, chance: (np.ones(len(index), dtype=bool), []))
+    assert far_halves(law, sample(law, DRAWS, Seeded(6))) > 7
 
 
 @pytest.mark.parametrize("law", [law for law in NOISES if law.parameter > 500], ids=name)
@@ -80,8 +115,4 @@ def test_the_same_law_as_opendp(law: Noise) -> None:
     domain = dp.vector_domain(dp.atom_domain(T=int))
     metric = dp.l1_distance(T=int) if law.mechanism is LAPLACE else dp.l2_distance(T=int)
     theirs = np.array(make(domain, metric, scale=7.5)([0] * 20_000))
-    edges = np.arange(-20, 21)
-    above = upper_float(law, edges)
-    expected = np.concatenate([[1 - above[0]], above[:-1] - above[1:], [above[-1]]]) * len(theirs)
-    observed = np.bincount(np.searchsorted(edges, theirs, side="right"), minlength=len(edges) + 1)
-    assert chi_square_p(observed, expected) > LEAST_P
+    assert p_value(law, theirs) > LEAST_P

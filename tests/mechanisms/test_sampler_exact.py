@@ -98,7 +98,7 @@ def test_tiny_scales_are_all_zero_and_fast() -> None:
         assert int(sample(law, 1, Script([ONES, ONES, 0]))[0]) == 0
 
 
-@pytest.mark.parametrize("law", (*NOISES, *MORE), ids=name)
+@pytest.mark.parametrize("law", [*NOISES, *MORE], ids=name)
 def test_the_guide_changes_nothing(law: Noise) -> None:
     table = sampler._table(law)
     near = [int(t) + d for t in table.thresholds for d in (-2, -1, 0, 1, 2)]
@@ -165,7 +165,9 @@ def test_unsure_rounds_are_settled_exactly(law: Noise) -> None:
         assert not sampler._below(prefix, x, Script([ONES, ONES]))
         with mp.workdps(80):
             start = ((j >> 1) << table.block_bits) + (j & 1)
-            assert abs(real(x) + mp.log(weight(law, start + offset) / weight(law, start))) < mp.mpf(10) ** -60 * max(1, -mp.log(weight(law, start + offset)))
+            assert abs(real(x) + mp.log(weight(law, start + offset) / weight(law, start))) < mp.mpf(10) ** -60 * max(
+                1, -mp.log(weight(law, start + offset))
+            )
 
 
 def test_a_whole_round_at_a_tie() -> None:
@@ -189,7 +191,7 @@ def test_wide_laws_use_every_bit(law: Noise) -> None:
     values = [int(z) for z in sample(law, 4000, Seeded(11))]
     scale = law.parameter if law.mechanism is LAPLACE else Fraction(int(mp.sqrt(real(law.parameter))))
     assert max(abs(z) for z in values) > 2 * scale
-    for digit in range(0, 12):
+    for digit in range(12):
         ones = sum(z >> digit & 1 for z in values)
         assert abs(ones - 2000) < 260  # 8 standard deviations
     assert abs(sum(z > 0 for z in values) - 2000) < 260

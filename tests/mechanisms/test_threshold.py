@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from dpquery.mechanisms import Noise, selection_delta_up, tail_up, threshold
 
-LAWS = [noise(LAPLACE, Fraction(1, 3)), noise(LAPLACE, 2), noise(LAPLACE, 1000), noise(GAUSSIAN, Fraction(1, 2)), noise(GAUSSIAN, 5), noise(GAUSSIAN, 60)]
+LAWS = [
+    noise(LAPLACE, Fraction(1, 3)),
+    noise(LAPLACE, 2),
+    noise(LAPLACE, 1000),
+    noise(GAUSSIAN, Fraction(1, 2)),
+    noise(GAUSSIAN, 5),
+    noise(GAUSSIAN, 60),
+]
 
 
 def opens(law: Noise, least: int, l0: int, linf: int) -> mp.mpf:
