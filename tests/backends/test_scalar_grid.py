@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import duckdb
 import pytest
+from extremes import EXTREMES, values
 from scalars import column, scalar, table
-from test_scalar_total import EXTREMES, values
 
 from dpquery.backends.grid import MOST_UNITS
 from dpquery.backends.scalar import units

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import duckdb
 import pytest
+from extremes import EXTREMES
 from scalars import TYPES
-from test_scalar_total import EXTREMES
 
 from dpquery.backends.scalar import literal, scan
 from dpquery.backends.values import type_name

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import duckdb
 import pytest
+from extremes import EXPRESSIONS
 from scalars import IDS, TYPES, column, scalar
 
 from dpquery.backends.scalar import sql
@@ -143,9 +142,7 @@ def _value(name: str, low: int, high: int, dice: random.Random) -> str:
         case Kind.DATE:
             return f"DATE '1970-01-01' + {dice.randint(-800_000, 2_900_000)}"
         case Kind.TIMESTAMP:
-            return (
-                f"TIMESTAMP '1970-01-01' + INTERVAL ({dice.randint(-800_000, 2_900_000)}) DAY + INTERVAL {dice.randint(0, 86_399_999_999)} MICROSECOND"
-            )
+            return f"TIMESTAMP '1970-01-01' + INTERVAL ({dice.randint(-800_000, 2_900_000)}) DAY + INTERVAL {dice.randint(0, 86_399_999_999)} MICROSECOND"
         case Kind.BOOLEAN:
             return dice.choice(["TRUE", "FALSE"])
         case _:
