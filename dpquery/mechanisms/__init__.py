@@ -3,6 +3,6 @@
 from dpquery.mechanisms.bits import BitSource, SystemBits
 from dpquery.mechanisms.card import Noise
 from dpquery.mechanisms.sampler import sample
-from dpquery.mechanisms.threshold import deviation, half_width, selection_delta_up, tail_up, threshold
+from dpquery.mechanisms.tails import deviation, half_width, selection_delta_up, tail_up, threshold
 
 __all__ = ["BitSource", "Noise", "SystemBits", "deviation", "half_width", "sample", "selection_delta_up", "tail_up", "threshold"]

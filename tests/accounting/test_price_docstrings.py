@@ -11,7 +11,7 @@ import pytest
 
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.mechanisms import threshold as threshold_function
-from dpquery.mechanisms.threshold import half_width, selection_delta_up, tail_up
+from dpquery.mechanisms.tails import half_width, selection_delta_up, tail_up
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Given", "Claim", "Proof", "Tight", "Source")
