@@ -110,11 +110,14 @@ class Above:
             return exp.paren(self.lift(alias, where), copy=False)
         if seen is None:
             names = [k.key.name for k in self.keys] + list(self.aliases) if table is None else []
-            raise self.statement.refuse("UNKNOWN_COLUMN", f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}", node)
+            message = f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}"
+            known = ", ".join(dict.fromkeys([*names, *self.scope.frame.names()]))
+            raise self.statement.refuse("UNKNOWN_COLUMN", message, node, f"one of {known[:200]}")
         if isinstance(seen.value, Column) and seen.value.id in aggregates.unit_columns(self.rel):
             raise unit_as_output(self.statement, node, name)
         message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"
-        raise self.statement.refuse("NOT_GROUPED", message, node, f"{name} in GROUP BY, or AVG({name})")
+        aggregate = "AVG" if seen.value.type.numeric else "COUNT"
+        raise self.statement.refuse("NOT_GROUPED", message, node, f"{name} in GROUP BY, or {aggregate}({name})")
 
     def _asks(self, node: exp.Expr) -> bool:
         while isinstance(node, WRAPPERS):

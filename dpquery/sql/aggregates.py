@@ -83,8 +83,7 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
             return _by_name(statement, node, scope)
         case _:
             answer = unanswered(node)
-            name = statement.spelled(node) if "start" in node.meta else answer.code
-            raise statement.refuse(answer.code, f"{name} {answer.why}", node, answer.instead)
+            raise statement.refuse(answer.code, f"{statement.spelled(node)} {answer.why}", node, answer.instead)
 
 
 def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> tuple[str, Argument | None]:

@@ -162,7 +162,7 @@ class Cutter:
         raise self._refused("OPTION_VALUE", f"the value of {name} is not a literal", min(at, len(self.tokens) - 1), "a number, a text or a name")
 
     def _pair(self, at: int, name: str) -> tuple[tuple[Fraction, Fraction], int]:
-        code = "BOUNDS_NOT_LITERAL"
+        code = "BOUNDS_NOT_LITERAL" if name.startswith("contribution_bounds") else "OPTION_VALUE"
         low, after = self._number(at + 1, name, code)
         if self._kind(after) is not TokenType.COMMA:
             raise self._refused(code, f"{name} takes two literal numbers, (low, high)", after, f"{name} => (0, 100)")
@@ -177,7 +177,7 @@ class Cutter:
         while self._kind(at) in (TokenType.DASH, TokenType.PLUS, TokenType.DOT) and len(text) < 2:
             text, at = text + self.tokens[at].text, at + 1
         if self._kind(at) is not TokenType.NUMBER:
-            raise self._refused(code, f"{name} takes literal numbers", start, "a number")
+            raise self._refused(code, f"{name} takes literal numbers", start, f"{name} => (0, 100)" if code == "BOUNDS_NOT_LITERAL" else "a number")
         return self._exact(text + self.tokens[at].text, name, start, code), at + 1
 
     def _exact(self, text: str, name: str, at: int, code: str) -> Fraction:

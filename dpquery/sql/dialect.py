@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.dialect import Dialect
@@ -55,8 +56,9 @@ def parse(text: str, dialect: str = "duckdb") -> Parsed:
     return Parsed(text, _tree(text, rest, reader), options, named)
 
 
+@lru_cache(maxsize=64)
 def parse_view(text: str) -> exp.Expr:
-    """The tree of a view's text, in DuckDB's dialect, under the same limits."""
+    """The tree of a view's text, in DuckDB's dialect, under the same limits. Trees are never changed."""
     return parse(text).tree
 
 

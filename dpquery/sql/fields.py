@@ -66,6 +66,7 @@ CLAUSES: dict[str, Clause] = {
     "limit": Clause("LIMIT_IN_SUBQUERY", "LIMIT in a subquery", "LIMIT in the outermost SELECT, or a condition in WHERE"),
     "offset": Clause("LIMIT_IN_SUBQUERY", "OFFSET in a subquery", "OFFSET in the outermost SELECT, or a condition in WHERE"),
     "joins": Clause("NESTED_JOIN", "a join inside another join's side", "the joins one after another, each with its own ON"),
+    "exclude": Clause("WINDOW_EXCLUDE", "EXCLUDE in a window", "the frame without it"),
     "percent": Clause("LIMIT_PERCENT", "LIMIT in percent", "LIMIT with a number of rows"),
     "with_ties": Clause("WITH_TIES", "WITH TIES", "LIMIT with a number of rows"),
 }

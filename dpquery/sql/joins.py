@@ -19,7 +19,7 @@ from dpquery.plan.scalar import Column, Scalar, conjuncts
 from dpquery.sql import public
 from dpquery.sql.fields import take
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
-from dpquery.sql.refuse import place
+from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each
 
@@ -48,7 +48,7 @@ class Step:
 
 
 OTHER_KINDS = {
-    "SEMI": ("SEMI_JOIN", "a join on the privacy unit with a SELECT DISTINCT'ed condition in WHERE, or an INNER JOIN"),
+    "SEMI": ("SEMI_JOIN", "an INNER JOIN on the privacy unit, in which a row may count several times"),
     "ANTI": ("ANTI_JOIN", "a LEFT JOIN on the privacy unit with WHERE .. IS NULL"),
     "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
     "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
@@ -103,6 +103,7 @@ def _left_to_right(statement: Statement, side: Side, steps: Sequence[Step], equa
     """The joins in turn. A condition-less one of two private relations waits until WHERE connects it to what is there already."""
     waiting: list[Step] = []
     for one in steps:
+        _check_aliases(statement, side.frame, one)
         if one.bare and _unconnected(statement, side, one.right, equalities):
             waiting.append(one)
             continue
@@ -130,9 +131,9 @@ def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[e
         case Open(), Open():
             return _public(statement, left, one.right, one)
         case Bound(), Open():
-            return _lookup(statement, left, one.right, one, one.how)
+            return _lookup(statement, left, one.right, one, one.how, equalities)
         case Open(), Bound():
-            return _lookup(statement, one.right, left, one, MIRRORED[one.how])
+            return _lookup(statement, one.right, left, one, MIRRORED[one.how], equalities)
         case Bound(), Bound():
             return _match(statement, left, one.right, one, equalities)
         case _:
@@ -158,12 +159,13 @@ def _joined_frame(left: Frame, right: Frame, merged: Sequence[Merged]) -> Frame:
 
 def _conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...], Frame]:
     """The equalities of USING, the conditions of ON, and what is visible above the join. `left` and `right` are as written."""
-    names = _natural(left, right) if one.natural else tuple(identifier(name) for name in one.using)
+    names = _natural(left, right) if one.natural else tuple(one.using)
     if one.natural and not names:
         raise statement.refuse("JOIN_CONDITION", "NATURAL JOIN of relations without a common column", _at(one.node), "ON .. with the condition")
     equal, merged = [], []
-    for name in names:
-        a, b = _only(statement, left, name, one), _only(statement, right, name, one)
+    for node in names:
+        name = identifier(node)
+        a, b = _only(statement, left, name, node), _only(statement, right, name, node)
         try:
             equal.append(functions.call("eq", a.value, b.value))
         except Mismatch as wrong:
@@ -174,16 +176,19 @@ def _conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> t
     return tuple(equal), on, frame
 
 
-def _natural(left: Frame, right: Frame) -> tuple[str, ...]:
+def _natural(left: Frame, right: Frame) -> tuple[exp.Identifier, ...]:
     known = {fold(name) for name in right.names()}
-    return tuple(name for name in left.names() if fold(name) in known)
+    return tuple(exp.to_identifier(name) for name in left.names() if fold(name) in known)
 
 
-def _only(statement: Statement, frame: Frame, name: str, one: Step) -> Field:
+def _only(statement: Statement, frame: Frame, name: str, node: exp.Identifier) -> Field:
     found = frame.find(name)
-    if len(found) != 1:
-        what = "no column" if not found else "several columns"
-        raise statement.refuse("UNKNOWN_COLUMN" if not found else "AMBIGUOUS_COLUMN", f"USING: {what} {name!r} on one side", _at(one.node), "ON ..")
+    if not found:
+        message = f"USING: no column {name!r} on one side{near(name, frame.names())}"
+        raise statement.refuse("UNKNOWN_COLUMN", message, node, "a column of both sides, or ON with the condition")
+    if len(found) > 1:
+        message = f"USING: several columns {name!r} on one side"
+        raise statement.refuse("AMBIGUOUS_COLUMN", message, node, "ON with the tables' names in front of the columns")
     return found[0]
 
 
@@ -236,17 +241,28 @@ def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     return public.joined(left, right, one.how.name, texts, frame)
 
 
-def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How) -> Bound:
-    """A private relation with a public one; `how` is seen from the private side."""
+def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, equalities: Sequence[exp.Expr]) -> Bound:
+    """A private relation with a public one; `how` is seen from the private side.
+
+    Equalities of WHERE between the two sides of an inner join count in ON as well: they stay in WHERE, and so mean the same there.
+    """
     _check_kept(statement, bound, how is How.LEFT, one)
     made, shown = closed(statement, side)
     left, right = (shown, bound.frame) if isinstance(one.right, Bound) else (bound.frame, shown)
     equal, others, frame = _conditions(statement, left, right, one)
+    if how is How.INNER:
+        others = (*others, *(c for c in _visible(statement, frame, equalities) if _across(c, made.columns) and c not in (*equal, *others)))
     on = conjoined((*equal, *others))
     if how is How.LEFT:
         return Bound(Lookup(bound.rel, made, Join.LEFT, on), frame, bound.kept)
     kept = bound.kept | {made.name} if how is How.RIGHT else bound.kept
     return Bound(Lookup(bound.rel, made, Join.INNER, on), frame, kept)
+
+
+def _across(condition_: Scalar, public_columns: Sequence[Column]) -> bool:
+    """Whether an equality has one column of the public relation and one of the other."""
+    pair, own = equality(condition_), {c.id for c in public_columns}
+    return pair is not None and (pair[0].id in own) != (pair[1].id in own)
 
 
 def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> None:

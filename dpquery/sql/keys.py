@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from dpquery.plan.coerce import Mismatch, convert
+from dpquery.plan.coerce import Mismatch, convert, rescaled
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns
@@ -215,20 +215,31 @@ def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:
 
 
 def _is(one: Scalar, key: Scalar) -> bool:
-    """Whether an expression is the key, or the key compared as a decimal, which keeps integers apart."""
+    """Whether an expression is the key, or the key as a decimal of at least as many digits, which keeps values apart."""
     match one:
-        case Cast(arg=arg, type=Type(kind=Kind.DECIMAL)) if key.type == INTEGER:
+        case Cast(arg=arg, type=Type(kind=Kind.DECIMAL, scale=scale)) if key.type.kind in (Kind.INTEGER, Kind.DECIMAL) and scale >= key.type.scale:
             return arg == key
         case _:
             return one == key
+
+
+def _exactly(value: Decimal, kind: Type) -> list[Value]:
+    """The number in the key's type; nothing where it has no such value, and so equals no key."""
+    if kind == INTEGER:
+        return [int(value)] if value == int(value) else []
+    try:
+        made = rescaled(value, kind.scale)
+    except Mismatch:
+        return []
+    return [made] if made == value else []
 
 
 def _values(literals: Sequence[Scalar], kind: Type) -> list[Value] | None:
     """The literals in the key's type; NULL equals nothing and is left out."""
     found: list[Value] = []
     for literal in literals:
-        if kind == INTEGER and isinstance(literal, Literal) and isinstance(literal.value, Decimal):
-            found += [int(literal.value)] if literal.value == int(literal.value) else []
+        if kind.kind in (Kind.INTEGER, Kind.DECIMAL) and isinstance(literal, Literal) and isinstance(literal.value, Decimal):
+            found += _exactly(literal.value, kind)
             continue
         one = _value(literal, kind)
         if one is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,6 +28,7 @@ def fold(name: str) -> str:
     return name.translate(_LOWER)
 
 
+_CALLED = re.compile(r"(\w{1,40})\s*\(\s*\Z")
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -64,7 +66,9 @@ class Statement:
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             return self.source[start : end + 1].upper()[:40]
-        return (node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
+        starts = [below.meta["start"] for below in node.walk() if isinstance(below.meta.get("start"), int)]
+        called = _CALLED.search(self.source, 0, min(starts)) if starts and isinstance(node, exp.Func) else None
+        return (called.group(1) if called else node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
 
     def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
         """A refusal at a given place in this statement."""

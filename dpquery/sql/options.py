@@ -175,11 +175,12 @@ def check_unit(statement: Statement, options: Chosen, side: Bound, own: frozense
     *table, name = options.unit.parts
     position = options.given["privacy_unit_column"].position
     found = side.frame.find(name, *table)
+    units = [f"{s.alias}.{f.name}" if s.alias else f.name for s in side.frame.sources for f in s.fields if _owned(f, own)]
+    instead = f"privacy_unit_column = {units[0]}" if units else "the clause without privacy_unit_column"
     if not found:
-        raise statement.refuse_at("UNKNOWN_COLUMN", f"no column {'.'.join(options.unit.parts)!r}{near(name, side.frame.names())}", position)
+        message = f"no column {'.'.join(options.unit.parts)!r}{near(name, side.frame.names())}"
+        raise statement.refuse_at("UNKNOWN_COLUMN", message, position, instead)
     if not all(isinstance(f.value, Column) and f.value.id in own for f in found):
-        units = [f"{s.alias}.{f.name}" for s in side.frame.sources for f in s.fields if _owned(f, own)]
-        instead = f"privacy_unit_column = {units[0]}" if units else "the clause without privacy_unit_column"
         message = f"{name!r} is not the privacy unit; the data owner declares it, and no statement can change it"
         raise statement.refuse_at("PRIVACY_UNIT", message, position, instead)
 
@@ -224,13 +225,10 @@ def check_keys(statement: Statement, options: Chosen, keyed: bool, sources: tupl
         raise statement.refuse_at("ROW_WEIGHTS", message, given["max_rows_contributed"].position, "max_groups_contributed, or a public list of keys")
     if private:
         return
-    for name in ("group_selection_epsilon", "min_privacy_units_per_group"):
-        if name in given:
+    for name in ("group_selection_epsilon", "min_privacy_units_per_group", "group_selection_strategy"):
+        if name in given and not options.public:
             why = "the keys are public" if keyed else "there is no GROUP BY"
             raise statement.refuse_at("OPTION_WITHOUT_EFFECT", f"{name} has no effect: {why}", given[name].position, "the statement without it")
-    if options.threshold and not keyed:
-        position = given["group_selection_strategy"].position
-        raise statement.refuse_at("OPTION_WITHOUT_EFFECT", "group_selection_strategy has no effect: there is no GROUP BY", position, "it left out")
 
 
 def check_shares(statement: Statement, options: Chosen, asks: tuple[AggregateAsk, ...]) -> None:

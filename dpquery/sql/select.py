@@ -20,8 +20,14 @@ from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column
 from dpquery.sql.titles import title
+from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
 
+WORDS = """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default deferrable desc describe
+distinct do else end except false fetch for foreign from group having in initially intersect into lambda lateral leading limit not null offset on
+only or order pivot placing primary qualify references returning select show some summarize symmetric table then to trailing true union unique
+unpivot using variadic when where window with"""
+RESERVED = frozenset(WORDS.split())
 INLINED = 30  # parts of an expression that is written out where a subquery's column is used; larger ones become columns
 
 Item = tuple[str, exp.Expr | None, Scalar]  # the name of a column of SELECT, its node (None: from a star), its value
@@ -55,11 +61,19 @@ def _alias(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
     if alias is None:
         return "", ()
     if isinstance(alias, exp.Identifier):
-        return identifier(alias), ()
+        return _own_name(statement, alias), ()
     this, names = take(alias, "this", "columns")
     if this is not None and not isinstance(this, exp.Identifier):
         raise statement.refuse("ALIAS", "an alias is a name", alias)
-    return "" if this is None else identifier(this), tuple(_column_alias(statement, one) for one in names or ())
+    return "" if this is None else _own_name(statement, this), tuple(_column_alias(statement, one) for one in names or ())
+
+
+def _own_name(statement: Statement, node: exp.Identifier) -> str:
+    """The name that an alias gives; a reserved word is one only in quotes: elsewhere it starts a clause that was not finished."""
+    name, is_quoted = take(node, "this", "quoted")
+    if not is_quoted and fold(name) in RESERVED:
+        raise statement.refuse("SYNTAX", f"{name!r} is a word of SQL, not a name", node, f'"{name}" in quotation marks, if it is meant as a name')
+    return str(name)
 
 
 def _column_alias(statement: Statement, node: exp.Expr) -> str:
@@ -268,6 +282,9 @@ def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tup
             found += [(f.name, None, f.value) for f in stars]
             continue
         name, inner = named_item(statement, node)
+        if any(is_aggregate(below) for below in inner.walk()):
+            message = "an aggregate in a subquery is not supported"
+            raise statement.refuse("AGGREGATE_IN_SUBQUERY", message, inner, "the aggregate in the outermost SELECT")
         found.append((name or title(inner), inner, expression(inner, replace(scope, aliases=dict(aliases)), "a subquery's SELECT")))
         if name:
             aliases.setdefault(fold(name), inner)
@@ -281,7 +298,7 @@ def named_item(statement: Statement, node: exp.Expr) -> tuple[str, exp.Expr]:
     this, alias = take(node, "this", "alias")
     if not isinstance(alias, exp.Identifier):
         raise statement.refuse("ALIAS", "an alias is a name", node)
-    return identifier(alias), this
+    return _own_name(statement, alias), this
 
 
 def star(statement: Statement, node: exp.Expr, frame: Frame) -> tuple[Field, ...] | None:

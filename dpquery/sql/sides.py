@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output
 from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
 from dpquery.privacy.locality import rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
@@ -126,8 +126,9 @@ def one_each(rel: Private, conditions: Iterable[Scalar]) -> bool:
     """Whether a row of the other side of a join within the unit meets at most one row of this one."""
     if rows_per_unit(rel) == 1:
         return True
-    keys = unique(rel)
-    return any(column.id in keys for pair in map(equality, conditions) if pair is not None for column in pair)
+    keys, own = unique(rel), {column.id for column in output(rel)}
+    pairs = [pair for pair in map(equality, conditions) if pair is not None]
+    return any((a.id in keys and b.id not in own) or (b.id in keys and a.id not in own) for a, b in pairs)
 
 
 def equality(condition: Scalar) -> tuple[Column, Column] | None:

@@ -42,6 +42,7 @@ class Term:
     output: int | None
     text: str
     direction: str
+    node: exp.Expr
 
 
 def post(above: Above, parts: Parts) -> Post:
@@ -86,7 +87,7 @@ def _distinct(above: Above, texts: Sequence[str], outputs: Sequence[Output], ter
     for term in terms:
         if term.output is None:
             message = "with SELECT DISTINCT, ORDER BY takes columns of SELECT only"
-            raise above.statement.refuse("ORDER_BY_DISTINCT", message, instead="the expression in SELECT, too")
+            raise above.statement.refuse("ORDER_BY_DISTINCT", message, term.node, "the expression in SELECT, too")
         found.append(f"t.o{term.output}{term.direction}")
     order = ", ".join(found + [f"t.o{i} NULLS LAST" for i in range(len(texts))])
     return f"SELECT {names} FROM (SELECT DISTINCT {inner} FROM {source}) AS t ORDER BY {order}"
@@ -104,7 +105,7 @@ def _terms(above: Above, order: exp.Order, items: Sequence[tuple[str, exp.Expr]]
         text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
         if place is None and text in texts:
             place = texts.index(text)
-        found.append(Term(place, text, way))
+        found.append(Term(place, text, way, this))
     return found
 
 

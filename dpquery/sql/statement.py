@@ -130,6 +130,8 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, 
         raise _raw(statement, items[0][2] if items else None)
     asks, sources, warnings = tuple(above.asks), _sources(statement, whole, keys, chosen), list[str]()
     _check_kept(statement, side, whole, keys, sources, warnings, above, first)
+    if chosen.threshold and not side.kept and grouping.sources(keys, whole):
+        warnings.append("a public list of the keys is known, but group_selection_strategy asks for a threshold: groups can be missing")
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
     settings.check_shares(statement, chosen, asks)
     draft = Draft(

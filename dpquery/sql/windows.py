@@ -120,6 +120,8 @@ def _call(above: Above, node: exp.Expr) -> str:
         case exp.Min() | exp.Max() | exp.FirstValue() | exp.LastValue():
             (this,) = take(node, "this")
             return f"{SINGLE[type(node)]}({_sql(above.cell(this))})"
+        case exp.IgnoreNulls() | exp.RespectNulls():
+            raise above.statement.refuse("IGNORE_NULLS", "IGNORE NULLS and RESPECT NULLS are not supported", node, "the window without it")
         case exp.Filter():
             raise above.statement.refuse("WINDOW_FILTER", "FILTER on a window is not supported", node, "SUM(CASE WHEN .. THEN n END) OVER ()")
         case _:

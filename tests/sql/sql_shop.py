@@ -1,0 +1,95 @@
+"""The schema of the SQL tests, and plans as one line of text."""
+
+from __future__ import annotations
+
+import datetime
+from functools import lru_cache
+from pathlib import Path
+
+from dpquery.plan.draft import Affine, Output, Question, Ratio
+from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan
+from dpquery.plan.release import KeySource
+from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
+from dpquery.schema.model import Schema
+from dpquery.schema.read import read as read_schema
+from dpquery.sql import read
+
+HERE = Path(__file__).parent
+NOW = datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.UTC)
+
+
+@lru_cache
+def schema(name: str = "sql_shop") -> Schema:
+    folder = HERE if name == "sql_shop" else HERE.parent / "cases"
+    return read_schema(folder / f"{name}.yaml")
+
+
+def ask(sql: str, name: str = "sql_shop", dialect: str = "duckdb") -> Question:
+    return read(sql, schema(name), dialect=dialect, now=NOW)
+
+
+def summary(question: Question) -> dict[str, object]:
+    """What a statement was read as, in the words of the case files."""
+    draft = question.draft
+    limits = draft.contributions
+    found: dict[str, object] = {
+        "rel": relation(draft.input),
+        "keys": [f"{key.name}: {scalar(key.value)} {key.type}" for key in draft.keys],
+        "sources": [source(one) for one in draft.sources],
+        "asks": [f"{one.name}: {one.card}({scalar(one.argument)})" + (f" where {scalar(one.where)}" if one.where else "") for one in draft.asks],
+        "post": question.post.sql,
+        "out": [output(one) for one in question.post.outputs],
+        "limits": f"groups {limits.groups}, rows {limits.rows}, join rows {limits.join_rows}, weights {limits.weights}, minimum {draft.minimum}",
+        "warnings": list(question.warnings),
+    }
+    return {name: value for name, value in found.items() if value != []}
+
+
+def relation(rel: Private) -> str:
+    match rel:
+        case Scan(table=table):
+            return table
+        case Keep(input=below, predicate=predicate):
+            return f"{relation(below)} where {scalar(predicate)}"
+        case Compute(input=below, items=items):
+            return f"{relation(below)} with {', '.join(scalar(value) for _, value in items)}"
+        case Lookup(input=below, public=public, join=join, on=on):
+            return f"[{relation(below)} {join} lookup {public.name} on {scalar(on)}]"
+        case Match(left=left, right=right, join=join, on=on, single=single):
+            return f"[{relation(left)} {join} {'single ' if single else ''}match {relation(right)} on {scalar(on)}]"
+        case CapRows():
+            raise AssertionError("the entrance caps no rows")
+
+
+def scalar(value: Scalar | None) -> str:
+    match value:
+        case None:
+            return "-"
+        case Column(name=name, public=public):
+            return f"{public}.{name}" if public else name
+        case Literal(value=literal):
+            return str(literal) if not isinstance(literal, str) else repr(literal)
+        case Call(function=function, args=args):
+            return f"{function}({', '.join(scalar(arg) for arg in args)})"
+        case Cast(arg=arg, type=kind):
+            return f"cast({scalar(arg)}, {kind})"
+        case Case(branches=branches, otherwise=otherwise):
+            whens = ", ".join(f"{scalar(when)} -> {scalar(then)}" for when, then in branches)
+            return f"case({whens}, else {scalar(otherwise)})"
+
+
+def source(one: KeySource) -> str:
+    values = ", ".join(repr(row[0]) if isinstance(row[0], str) else str(row[0]) for row in one.literals)
+    what = f"columns of {one.public.name}" if one.public else f"[{values}]"
+    pruned = "; pruned by " + " and ".join(scalar(fact) for fact in one.prune) if one.prune else ""
+    return f"{','.join(str(place) for place in one.positions)}: {one.origin}: {what}{pruned}"
+
+
+def output(one: Output) -> str:
+    match one.interval:
+        case None:
+            return one.name
+        case Affine(aggregate=name, factor=factor, offset=offset):
+            return f"{one.name} ~ {factor} * {name} + {offset}"
+        case Ratio(top=top, bottom=bottom, factor=factor):
+            return f"{one.name} ~ {factor} * {top} / {bottom}"
