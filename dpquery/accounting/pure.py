@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def laplace_epsilon(l1: int, scale: Fraction) -> Fraction:
-    """P1. The epsilon of discrete Laplace noise: l1 / scale, exactly.
+    """Z0. The epsilon of discrete Laplace noise: l1 / scale, exactly.
 
     Given   a vector of integers that one unit moves by at most l1 in L1, and independent discrete Laplace noise of scale b on each.
     Claim   the noisy vector is (l1 / b)-DP.

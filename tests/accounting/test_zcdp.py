@@ -1,4 +1,4 @@
-"""P1, Z1, Z2, Z3: prices of noise against the Renyi divergences of the exact laws."""
+"""Z0, Z1, Z2, Z3: prices of noise against the Renyi divergences of the exact laws."""
 
 from __future__ import annotations
 
