@@ -12,7 +12,7 @@ from dpquery.backends.numeric import NUMERIC
 from dpquery.backends.shapes import Form, Piece, Pieces, bare, compared, in_list, joined, listed, plain
 from dpquery.backends.values import quoted
 from dpquery.plan.coerce import LONGEST
-from dpquery.plan.intervals import longest
+from dpquery.plan.lengths import longest
 from dpquery.plan.scalar import Call, Literal, Scalar
 from dpquery.values.types import DATE, Kind
 

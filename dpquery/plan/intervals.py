@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import NamedTuple, assert_never
 
 from dpquery.numbers import exp_down, exp_up, log_down, log_up, sqrt_down, sqrt_up
-from dpquery.plan.coerce import DIGITS, GREATEST_INTEGER, LONGEST
+from dpquery.plan.coerce import DIGITS, GREATEST_INTEGER
+from dpquery.plan.lengths import longest, results
 from dpquery.plan.rules import PARTS
 from dpquery.plan.scalar import Call, Case, Cast, Column, Interval, Literal, Scalar
 from dpquery.values.types import Kind, Type
 
-MOST_SPELLED = 64  # characters of any value but a text, spelled out
 GREATEST_POWER = 64  # literal exponents up to this are worked out exactly
 LARGEST = Fraction(2) ** 1023
 
@@ -84,12 +84,6 @@ def _span(scalar: Scalar) -> Range:
             assert_never(scalar)
 
 
-def results(case: Case) -> tuple[Scalar, ...]:
-    """What a CASE can result in, its NULLs left out."""
-    found = (*(result for _, result in case.branches), *(() if case.otherwise is None else (case.otherwise,)))
-    return tuple(one for one in found if not (isinstance(one, Literal) and one.value is None))
-
-
 def never_null(scalar: Scalar) -> bool:
     """Whether the expression has a value for every row, by its form alone."""
     match scalar:
@@ -103,31 +97,6 @@ def never_null(scalar: Scalar) -> bool:
             return otherwise is not None and never_null(otherwise) and all(never_null(result) for _, result in branches)
         case _:
             return False
-
-
-def longest(scalar: Scalar) -> int:
-    """The most characters that a text expression can have."""
-    match scalar:
-        case Literal(value=value):
-            return len(value) if isinstance(value, str) else 0
-        case Cast(arg=arg):
-            return min(LONGEST, longest(arg)) if arg.type.kind is Kind.STRING else MOST_SPELLED
-        case Case():
-            return max((longest(result) for result in results(scalar)), default=0)
-        case Call(function="coalesce" | "greatest" | "least", args=args):
-            return max(longest(arg) for arg in args)
-        case Call(function="left" | "right", args=(arg, Literal(value=int(count)))) if count >= 0:
-            return min(longest(arg), count)
-        case Call(function="substring", args=(arg, _, Literal(value=int(count)))):
-            return min(longest(arg), abs(count))
-        case Call(function="lower" | "upper" | "trim" | "ltrim" | "rtrim" | "left" | "right" | "substring", args=args):
-            return longest(args[0])
-        case Call(function="dayname" | "monthname"):
-            return MOST_SPELLED
-        case Call(function="cat" | "concat", args=args):
-            return min(LONGEST, sum(longest(arg) for arg in args))
-        case Call() | Column():
-            return LONGEST
 
 
 # ---- leaves and casts ----------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpquery.plan.coerce import GREATEST_INTEGER, LEAST_INTEGER, LONGEST, Mismatch, convert
 from dpquery.plan.functions import MANY, call, choose
+from dpquery.plan.lengths import bulk
 from dpquery.plan.scalar import Call, Literal, Scalar, children
 from dpquery.sql.calls import CALLS
 from dpquery.sql.casts import cast_to, type_of
@@ -21,18 +22,22 @@ from dpquery.sql.visit import DEEPEST, At, Reader, Scope, clock, visit
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, Kind, Type
 
 MOST_NODES = 2_000  # of one expression, columns of subqueries written out, literals of IN lists not counted
+MOST_CHARACTERS = 64 * LONGEST  # that the engine may hold for one row: 64 texts of full length
 
 
 def read(node: exp.Expr, scope: Scope) -> Scalar:
     """The typed expression. Raises Refused where it is not in the allow-list, has no type, or is too large."""
     at = At(scope, READERS)
     scalar = visit(node, at)
-    nodes, level = 0, 0
+    nodes, level, characters = 0, 0, 0
     layer: list[Scalar] = [scalar]
     while layer:
         nodes, level = nodes + len(layer), level + 1
         if nodes > MOST_NODES or level > DEEPEST:
             raise at.refuse("TOO_COMPLEX", f"the expression has more than {MOST_NODES:,} parts, or {DEEPEST} within each other", node)
+        characters += sum(bulk(one) for one in layer)
+        if characters > MOST_CHARACTERS:
+            raise at.refuse("TOO_COMPLEX", "the expression builds too many long texts", node, "left(s, 100) of long texts first")
         layer = [child for one in layer for child in _parts(one)]
     return scalar
 

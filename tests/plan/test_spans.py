@@ -15,7 +15,8 @@ from scalars import IDS, TYPES, column, scalar
 from dpquery.backends.scalar import sql
 from dpquery.backends.values import type_name
 from dpquery.plan.functions import FUNCTIONS
-from dpquery.plan.intervals import SPANS, interval, longest
+from dpquery.plan.intervals import SPANS, interval
+from dpquery.plan.lengths import longest
 from dpquery.plan.scalar import Call, Cast, Column, Interval, Literal, walk
 from dpquery.values.types import FLOAT, INTEGER, Kind
 

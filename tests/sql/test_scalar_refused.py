@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.plan.scalar import Scalar
 from dpquery.sql.scalar import MOST_NODES, read
+from dpquery.values.types import Kind
 
 REFUSED = {
     "UNKNOWN_FUNCTION": """
@@ -119,6 +120,8 @@ def test_size_and_depth_are_limited() -> None:
         "s = '" + "x" * 5_000 + "'",
         "s LIKE '" + "%a" * 100 + "'",
         "replace(s, 'a', '" + "b" * 17 + "')",
+        " || ".join(["s"] * 100),
+        "replace(" * 5 + "s" + ", 'a', 'b')" * 5,
     ]
     for text in too_much:
         try:
@@ -128,6 +131,11 @@ def test_size_and_depth_are_limited() -> None:
         with pytest.raises(Refused) as refused:
             read(node, Scope())
         assert refused.value.code == "TOO_COMPLEX"
+
+
+def test_texts_are_joined_and_searched_as_far_as_memory_goes() -> None:
+    assert scalar(" OR ".join(f"lower(s) LIKE '%{n}%'" for n in range(60))).type.kind is Kind.BOOLEAN
+    assert scalar(" || ".join(["left(s, 20)"] * 100)).type.kind is Kind.STRING
 
 
 def test_columns_that_stand_for_expressions_count_in_full() -> None:
