@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint format types imports bench clean
+.PHONY: help install demo test test-all lint format types imports docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY)  ## make the sample shop in demo/, ask three questions, show EXPLAIN and the budget
+demo: $(READY)  ## make the sample shop in demo/ anew, ask three questions, show EXPLAIN and the budget
+	rm -rf demo
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/00_demo.sh
 
 test: $(READY)  ## run the tests
@@ -41,6 +42,9 @@ types: $(READY)  ## check types
 
 imports: $(READY)  ## check that rooms only look down
 	$(BIN)/lint-imports
+
+docs: $(READY)  ## write the generated pages of docs/
+	$(BIN)/python -c "from dpquery.plan.functions import reference; print(reference(), end='')" > docs/functions.md
 
 bench: $(READY)  ## measure against plain DuckDB
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

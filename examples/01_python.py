@@ -16,17 +16,17 @@ def main(folder: Path) -> None:
     with dpquery.connect(folder / "shop.yaml") as con:
         sql = "SELECT status, count(*) AS orders, avg(amount) AS mean FROM orders GROUP BY status ORDER BY orders DESC"
 
-        plan = con.explain(sql, epsilon="0.25")
+        plan = con.explain(sql, epsilon="1")
         print("It would cost", plan.price["epsilon"], "and be noised with", {release["noise"] for release in plan.releases}, "noise.\n")
 
-        answer = con.query(sql, epsilon="0.25")
+        answer = con.query(sql, epsilon="1")
         print(answer, "\n")
         for (status, orders, _), bar in zip(answer.fetchall(), answer.intervals["orders"], strict=True):
             print(f"{status}: {orders} orders, between {bar[0]} and {bar[1]} before noise")
 
         frame = answer.df()
         print("\nA pandas data frame:", frame.shape, list(frame.columns))
-        print("Left on the account:", con.budget().as_dict()["remaining"])
+        print("Left on the account:", con.budget().as_dict()["left"])
 
         try:
             con.query("SELECT user_id, amount FROM orders")

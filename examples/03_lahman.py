@@ -32,11 +32,17 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Question:
-    """What an analyst wants to know, in SQL that runs privately and, unchanged, on the plain data."""
+    """What an analyst wants to know: SQL for the plain data, and what the private statement says beside it."""
 
     title: str
     sql: str
+    options: str = ""
     epsilon: str = "1"
+
+    @property
+    def private(self) -> str:
+        """The statement with its contribution limits, where the question has tighter ones than the schema."""
+        return self.sql.replace("SELECT", f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({self.options})", 1) if self.options else self.sql
 
 
 QUESTIONS = (
@@ -49,12 +55,18 @@ QUESTIONS = (
     Question(
         "Home runs since 2010, by league",
         "SELECT league, sum(home_runs) AS home_runs FROM batting WHERE year >= 2010 GROUP BY league ORDER BY league",
+        "max_rows_per_group=15",
     ),
-    Question("Batting average of 2019", "SELECT sum(hits) / sum(at_bats) AS average FROM batting WHERE year = 2019"),
+    Question(
+        "Batting average of 2019",  # nobody plays for more than six clubs in one season
+        "SELECT sum(hits) / sum(at_bats) AS average FROM batting WHERE year = 2019",
+        "max_rows_per_group=6",
+    ),
     Question(
         "Mean salary, 2012 to 2016",
         """SELECT year, avg(salary) AS salary FROM salaries
         WHERE year IN (2012, 2013, 2014, 2015, 2016) GROUP BY year ORDER BY year""",
+        "max_rows_per_group=2",
         "2",
     ),
     Question("Players by country of birth", "SELECT birth_country, count(*) AS players FROM people GROUP BY birth_country ORDER BY players DESC"),
@@ -67,6 +79,7 @@ QUESTIONS = (
         "Salary of 2016 by batting hand",
         """SELECT bats, avg(salary) AS salary FROM salaries JOIN people USING (player_id)
         WHERE year = 2016 AND bats IN ('L', 'R', 'B') GROUP BY bats ORDER BY bats""",
+        "max_rows_per_group=2",
         "2",
     ),
 )
@@ -103,11 +116,12 @@ def main(folder: Path) -> None:
     with dpquery.connect(schema) as con:
         for question in QUESTIONS:
             print(f"== {question.title}\n")
-            print(con.query(question.sql, epsilon=question.epsilon, delta="1e-8"))
+            print(con.query(question.private, epsilon=question.epsilon, delta="1e-8"))
             with duckdb.connect(str(folder / "lahman.duckdb"), read_only=True) as plain:
                 print("\nThe true answer, for comparison:")
                 print(plain.sql(question.sql).df().to_string(index=False, max_rows=12), "\n")
-        print(con.budget())
+        left = con.budget().left
+        print(f"Left of the budget: epsilon {left.epsilon}")
 
 
 if __name__ == "__main__":

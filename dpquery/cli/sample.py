@@ -69,11 +69,11 @@ def _users(random: np.random.Generator) -> pa.Table:
 
 
 def _orders_and_items(random: np.random.Generator) -> tuple[pa.Table, pa.Table]:
-    """Orders per customer are heavy-tailed (median 8, the largest above 1,000); one order in a hundred is a guest's, without a customer.
+    """Orders per customer are heavy-tailed (median 12, the largest above 300); one order in a hundred is a guest's, without a customer.
 
     An order's amount is the sum of its items, but for a discount, up to 500.
     """
-    eagerness = random.pareto(2.0, USERS) + 0.3
+    eagerness = random.pareto(3.0, USERS) + 0.5
     user = random.choice(USERS, ORDERS, p=eagerness / eagerness.sum()) + 1
     items = 1 + random.poisson(1.0, ORDERS)
     order = np.repeat(np.arange(ORDERS), items)

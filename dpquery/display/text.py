@@ -128,8 +128,11 @@ def columns(answer: Answer, limit: int | None = None) -> list[Column]:
     found = []
     for place, name in enumerate(answer.table.column_names):
         values = answer.table.column(place).slice(0, limit).to_pylist()
-        bars = answer.intervals[place] or (None,) * len(values)
-        cells = tuple(cell(value, bar) for value, bar in zip(values, bars, strict=False))
+        bars = answer.intervals[place]
+        if bars is None:
+            cells = tuple(map(cell, values))
+        else:
+            cells = tuple(cell(value, bar) if bar or value is None else f"{cell(value)} ± ?" for value, bar in zip(values, bars, strict=False))
         found.append(Column(safe(name), cells, answer.types[place].startswith(NUMERIC)))
     return found
 
@@ -175,11 +178,16 @@ def answer_lines(answer: Answer, limit: int | None = None, *, width: int = WIDTH
     if left_out > 0:
         lines.append(Text(f"... and {left_out} more rows"))
     if any(bars is not None for bars in answer.intervals):
-        lines.append(Text(f"Error bars: {float(answer.confidence) * 100:g}% of them hold the value before noise."))
+        lines.append(Text(f"Error bars: {percent(answer.confidence)}% of them hold the value before noise."))
     lines += [Text(f"Bounds: {safe(note)}.") for note in bounds(answer.receipt)]
     lines += [Text(f"Warning: {safe(warning)}") for warning in answer.warnings]
     lines.append(Text(receipt_line(answer.receipt)))
     return lines
+
+
+def percent(confidence: Fraction) -> str:
+    """A confidence in percent, with all its digits: 99.9999 is not 100."""
+    return f"{(Decimal(confidence.numerator) / confidence.denominator * 100).normalize():f}"
 
 
 def bounds(receipt: Mapping[str, Any]) -> list[str]:

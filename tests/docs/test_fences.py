@@ -111,7 +111,7 @@ def test_make_lists_its_targets() -> None:
 
 
 def test_the_list_of_functions_is_the_list_of_functions() -> None:
-    """Write it anew with: python -c "from dpquery.plan.functions import reference; print(reference(), end='')" > docs/functions.md"""
+    """`make docs` writes it anew."""
     from dpquery.plan.functions import reference
 
     assert (ROOT / "docs/functions.md").read_text() == reference()

@@ -8,7 +8,7 @@ import io
 import json
 import math
 import uuid
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -139,6 +139,25 @@ def test_table_fits_eighty_columns(sales: Answer) -> None:
     assert "Warning: few" in shown
     assert "Paid: epsilon 0.25, delta 0, by alice. Left: epsilon 1.75" in " ".join(shown.split())
     assert "95%" in shown
+    assert "nan ± ?" in shown
+
+
+def test_bounds_are_said_once_with_what_they_hold_for() -> None:
+    noted = {"releases": [{"aggregate": "count(*)", "notes": ["few rows"]}, {"aggregate": "sum(x)", "notes": ["few rows", "clamped"]}]}
+    assert text.bounds(noted) == ["few rows (count(*), sum(x))", "clamped (sum(x))"]
+
+
+@pytest.mark.parametrize(("confidence", "shown"), [("0.95", "95"), ("0.9", "90"), ("0.99999999", "99.999999")])
+def test_percent(confidence: str, shown: str) -> None:
+    assert text.percent(Fraction(confidence)) == shown
+
+
+@pytest.mark.parametrize(
+    ("written", "up", "down"),
+    [("0", "0", "0"), ("0.00000025", "2.5e-7", "2.5e-7"), ("0.123456", "0.1235", "0.1234"), ("4", "4", "4"), ("infinite", "infinite", "infinite")],
+)
+def test_amounts_are_rounded_towards_caution(written: str, up: str, down: str) -> None:
+    assert (text.amount(written), text.amount(written, ROUND_DOWN)) == (up, down)
 
 
 def test_many_columns_become_blocks() -> None:

@@ -44,7 +44,7 @@ def test_private_answers_agree_with_the_true_ones(example: ModuleType, schema: P
     cells = 0
     with dpquery.connect(schema) as con, duckdb.connect(str(schema.with_suffix(".duckdb")), read_only=True) as plain:
         for question in example.QUESTIONS:
-            answer = con.query(question.sql, epsilon=question.epsilon, delta="1e-8", confidence=CONFIDENCE)
+            answer = con.query(question.private, epsilon=question.epsilon, delta="1e-8", confidence=CONFIDENCE)
             truth = plain.sql(question.sql)
             keys = [name for name in answer.columns if name not in answer.intervals]
             known = {tuple(row[truth.columns.index(key)] for key in keys): row for row in truth.fetchall()}
