@@ -31,7 +31,7 @@ def amount(name: str, given: Amount | None) -> Fraction | None:
     if given is None or isinstance(given, Fraction):
         return given
     text = str(given)
-    if isinstance(given, bool) or text != text.strip() or "_" in text or len(text) > 100:
+    if isinstance(given, bool) or not text.isascii() or text != text.strip() or "_" in text or len(text) > 100:
         raise _no_number(name)
     try:
         number = Decimal(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,8 +18,8 @@ from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.public import facts
 from dpquery.engine import asking, receipt
 from dpquery.engine.explain import Explanation, explanation
-from dpquery.errors import Fault, Refused, SchemaError
-from dpquery.ledger import Balance, Entry, Ledger
+from dpquery.errors import Error, Fault, Refused, SchemaError
+from dpquery.ledger import Balance, Entry, Ledger, Outcome
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Question
@@ -37,7 +37,7 @@ from dpquery.values.noisy import Noisy
 Progress = Callable[[float], None]
 
 # Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
-BLAMELESS = frozenset({"INTERRUPTED", "DATA_CHANGED", "PRICE_DIFFERS"})
+BLAMELESS = frozenset({"INTERRUPTED", "DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Session:
             answer = self._finish(noisy, prepared, entry, version, ledger)
         except BaseException as broken:
             raise self._charged(broken, entry, ledger) from None
-        ledger.settle(entry.id, "released")
+        _settle(ledger, entry, "released")
         return answer
 
     def _noisy(self, prepared: Prepared, version: int, ledger: Ledger, progress: Progress | None) -> Noisy:
@@ -161,7 +161,10 @@ class Session:
 
     def _charged(self, broken: BaseException, entry: Entry, ledger: Ledger) -> BaseException:
         """What the analyst is told of a failure after the charge: a constant Fault with the entry's id. The entry is marked, never refunded."""
-        if isinstance(broken, Fault):
+        if isinstance(broken, Fault) and _of_ledger(broken):
+            message = "the ledger failed after the charge; the answer is withheld (the price stays charged)"
+            fault = Fault(broken.code, message, instead="tell the data owner, who sees to the ledger", entry=entry.id)
+        elif isinstance(broken, Fault):
             fault = Fault(broken.code, broken.message + " (the price stays charged)", instead=broken.instead, entry=entry.id)
         elif isinstance(broken, KeyboardInterrupt):
             fault = Fault("INTERRUPTED", "the query was interrupted (the price stays charged)", entry=entry.id)
@@ -170,7 +173,7 @@ class Session:
             fault = Fault(
                 "INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id
             )
-        ledger.settle(entry.id, "failed" if fault.code in BLAMELESS else "timeout")
+        _settle(ledger, entry, "failed" if fault.code in BLAMELESS or _of_ledger(fault) else "timeout")
         return fault
 
     # ---- what is opened on first use ---------------------------------------------------------------------------------------------
@@ -212,6 +215,17 @@ class Session:
         if self._ledger is not None:
             self._ledger.close()
             self._ledger = None
+
+
+def _of_ledger(error: Error) -> bool:
+    """Whether it is the ledger itself that failed."""
+    return error.code.startswith("LEDGER_")
+
+
+def _settle(ledger: Ledger, entry: Entry, outcome: Outcome) -> None:
+    """The charge has its outcome in the log. Where the ledger fails meanwhile it stays without one, as after a crash: the charge holds either way."""
+    with suppress(Fault):
+        ledger.settle(entry.id, outcome)
 
 
 @contextmanager
