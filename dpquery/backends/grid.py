@@ -37,8 +37,13 @@ def grid(text: str, kind: Type, step: Fraction, low: int, high: int) -> str:
 def _clamped(text: str, low: str, high: str) -> str:
     """A clamp that keeps NULL, which LEAST and GREATEST would turn into a bound. A bare column is cheap to repeat, a longer text is not."""
     if _BARE.fullmatch(text):
-        return f"CASE WHEN {text} < {low} THEN {low} WHEN {text} > {high} THEN {high} ELSE {text} END"
+        return _compared(text, low, high)
     return f"CASE WHEN {text} IS NOT NULL THEN LEAST(GREATEST({text}, {low}), {high}) END"
+
+
+def _compared(text: str, low: str, high: str) -> str:
+    """A clamp by comparison: several times as fast as LEAST and GREATEST, but the text stands there three times."""
+    return f"CASE WHEN {text} < {low} THEN {low} WHEN {text} > {high} THEN {high} ELSE {text} END"
 
 
 def _whole(text: str, step: Fraction, low: int, high: int) -> str:
@@ -109,9 +114,11 @@ def _float(text: str, step: Fraction, low: int, high: int) -> str:
     the first double that a BIGINT cannot hold.
     """
     scaled = _scaled(text, step)
-    clamped = f"CAST(LEAST(GREATEST(floor({scaled} + 0.5), {float(low)!r}::DOUBLE), {float(high)!r}::DOUBLE) AS BIGINT)"
+    units, least, most = f"floor({scaled} + 0.5)", f"{float(low)!r}::DOUBLE", f"{float(high)!r}::DOUBLE"
+    clamped = _compared(units, least, most) if _BARE.fullmatch(text) else f"LEAST(GREATEST({units}, {least}), {most})"
+    whole = f"CAST({clamped} AS BIGINT)"
     exact = Fraction(float(low)) == low and Fraction(float(high)) == high
-    return f"CASE WHEN {text} <= {INFINITY} THEN {clamped if exact else _bounded(clamped, low, high)} END"
+    return f"CASE WHEN {text} <= {INFINITY} THEN {whole if exact else _bounded(whole, low, high)} END"
 
 
 def _scaled(text: str, step: Fraction) -> str:
