@@ -146,3 +146,11 @@ def test_nothing_is_named_too_often() -> None:
     assert refused.value.code == "TOO_COMPLEX"
     assert len(sql(scalar(" + ".join(["x"] * 150)), IDS_TO_NAMES)) < 10_000
     assert len(sql(scalar(f"i IN ({', '.join(map(str, range(10_000)))})"), IDS_TO_NAMES)) < 100_000
+
+
+def test_the_deepest_expression_is_lowered(con: duckdb.DuckDBPyConnection) -> None:
+    deep = "x"
+    for _ in range(195):
+        deep = f"abs({deep})"
+    con.execute(f"SELECT max({sql(scalar(deep), IDS_TO_NAMES)}) FROM all_x").fetchall()
+    assert hash(scalar(deep)) == hash(scalar(deep))
