@@ -67,8 +67,8 @@ def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         case "listed":
             yield "groups", f"{keys['count']} of {names}, known beforehand ({keys['origin']}); every one appears"
         case _:
-            least = f", at least {keys['min_units']} asked for" if keys["min_units"] > 1 else ""
-            yield "groups", f"those of {names} whose noisy number of units reaches {keys['threshold']}{least}"
+            units = f"units, less {keys['min_units'] - 1}," if keys["min_units"] > 1 else "units"
+            yield "groups", f"those of {names} whose noisy number of {units} reaches {keys['threshold']}"
 
 
 def budget(found: Balance, fits: Mapping[str, int]) -> Lines:

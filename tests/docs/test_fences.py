@@ -80,6 +80,15 @@ def test_statements(tmp_path: Path, shop: Callable[[Path], Path]) -> None:
                         assert outcome == wanted, f"{document.name}:{fence.line}: {statement}: {outcome}"
 
 
+def test_the_table_of_refusals(tmp_path: Path, shop: Callable[[Path], Path]) -> None:
+    import dpquery
+
+    told = re.findall(r"^\| `([^`]+)` \| `([A-Z_]+)` \|", (ROOT / "docs/sql.md").read_text(), re.MULTILINE)
+    assert len(told) > 20
+    with dpquery.connect(shop(tmp_path / "demo")) as con:
+        assert [(statement, explained(con, statement)) for statement, _ in told] == told
+
+
 def explained(con: Any, statement: str) -> str:
     import dpquery
 
