@@ -52,7 +52,7 @@ class Worker:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.owner = os.getpid()
-        self.folder, self._process = _started()
+        self.folder, self._process = _started(int(config["threads"]))
         self._end = weakref.finalize(self, _end, self._process, self.folder, self.owner)
         self._ready = False
         self._send({**config, "parent": self.owner, "folder": self.folder})
@@ -124,7 +124,7 @@ class Worker:
         return b"".join(parts)
 
 
-def _started() -> tuple[str, subprocess.Popen[bytes]]:
+def _started(threads: int) -> tuple[str, subprocess.Popen[bytes]]:
     """A new folder and a new process. A Fault where the machine has no room for them."""
     folder = None
     try:
@@ -134,7 +134,7 @@ def _started() -> tuple[str, subprocess.Popen[bytes]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=_environment(),
+            env=_environment(threads),
             cwd=folder,
             start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
             bufsize=0,
@@ -146,14 +146,24 @@ def _started() -> tuple[str, subprocess.Popen[bytes]]:
     return folder, process
 
 
-def _environment() -> dict[str, str]:
+def _environment(threads: int) -> dict[str, str]:
     """Nothing of the caller's environment but where its modules and libraries are.
 
-    There is no home: the engine may write to the folder to which it spills, and would install extensions into a home inside it.
+    There is no home: the engine may write to the folder to which it spills, and would install extensions into a home inside it. Heaps are few and
+    none reserves a gigabyte ahead of use, lest the limit on address space mean little.
     """
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ}
     modules = [os.path.abspath(p) for p in sys.path if p] + [str(Path(__file__).parents[2])]
-    return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys(modules)), "PATH": os.defpath, "HOME": os.devnull, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    return {
+        **kept,
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(modules)),
+        "PATH": os.defpath,
+        "HOME": os.devnull,
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
+        "MALLOC_ARENA_MAX": str(max(2, threads)),
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }
 
 
 def _end(process: subprocess.Popen[bytes], folder: str, owner: int) -> None:

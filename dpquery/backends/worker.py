@@ -22,7 +22,7 @@ from dpquery.backends import wire
 from dpquery.backends.seal import Allowance, connect, seal, unopened
 
 PR_SET_DUMPABLE = 4
-MARGIN = 768 * 2**20  # address space that a query needs beyond the engine's own limit: code, stacks, results on their way out
+MARGIN = 512 * 2**20  # address space that a query needs beyond the engine's own limit: stacks, what threads reserve, results on their way out
 
 
 class Broken(Exception):
@@ -55,8 +55,6 @@ def _serve(first: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None
         _reply(replies, {"error": _code(error, opening=True), "spoilt": True})
         return
     _reply(replies, {"ok": True})
-    import pyarrow  # noqa: F401  (loaded while the parent is busy elsewhere)
-
     while True:
         request, _ = wire.unpacked(lambda n: _exactly(requests, n))
         _reply(replies, *_served(con, request))
@@ -99,6 +97,8 @@ def _opened(first: dict[str, Any]) -> duckdb.DuckDBPyConnection:
     for statement in first["statements"]:
         con.execute(statement)
     seal(con)
+    import pyarrow  # noqa: F401  (what it takes belongs to the base of the limit)
+
     _limited(int(first["memory"]))
     return con
 
