@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dpquery.display.text import Column, amount, bounds, cell, facts, grid, priced, safe
+from dpquery.display.text import Column, amount, bounds, facts, grid, priced, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,12 +23,13 @@ def explanation(found: Explanation) -> Lines:
     yield facts(_price(found.price))
     yield Text("")
     yield grid(list(_releases(found.releases)))
+    yield from _by_rows(found.releases)
     yield from (Text(f"Bounds: {safe(note)}.") for note in bounds({"releases": found.releases}))
     yield Text("")
     yield facts(_keys(found.keys))
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)
     yield Text("\nWhat would run (before noise):")
-    yield Text(found.sql, no_wrap=True, overflow="ignore")
+    yield from map(safe, found.sql.splitlines())
 
 
 def _price(price: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -38,25 +39,41 @@ def _price(price: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _releases(releases: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """One line an aggregate; lengths in the value's own units."""
-    yield Column("aggregate", tuple(safe(str(r["aggregate"])) for r in releases))
-    yield Column("noise", tuple(f"{r['noise']} {cell(float(r['scale']))}" for r in releases))
+    yield Column("aggregate", tuple(_label(r) for r in releases))
+    yield Column("noise", tuple(f"{r['noise']} {_size(r['scale'])}" for r in releases))
     for heading, field in (("groups", "l0"), ("per group", "linf")):
-        yield Column(heading, tuple(cell(r[field]) for r in releases), number=True)
-    yield Column("expected error", tuple(_error(r.get("expected_error")) for r in releases))
+        yield Column(heading, tuple(_size(r[field]) for r in releases), number=True)
+    yield Column(
+        "expected error", tuple("by rows, below" if isinstance(r["expected_error"], dict) else _error(r["expected_error"]) for r in releases)
+    )
     yield Column("lemmas", tuple(", ".join(r.get("lemmas") or [str(r.get("lemma", ""))]) for r in releases))
 
 
+def _by_rows(releases: Sequence[Mapping[str, Any]]) -> Lines:
+    """The errors that depend on how many rows there are, which is private: one for each of some numbers."""
+    for r in releases:
+        if isinstance(r["expected_error"], dict):
+            errors = ", ".join(f"{_error(error)} where {rows.replace('n=', '')} rows" for rows, error in r["expected_error"].items())
+            yield Text(f"Expected error of {_label(r)}: {errors}.")
+
+
+def _label(release: Mapping[str, Any]) -> str:
+    """The aggregate as written; of the count that only decides which groups appear, its name alone."""
+    label = safe(str(release["aggregate"]))
+    return label.split(",")[0] + ")" if label.startswith("(") else label
+
+
 def _error(error: object) -> str:
-    """An expected error; where it depends on the number of rows, one for each of some numbers."""
-    match error:
-        case None:
-            return ""
-        case dict():
-            return "; ".join(f"{_error(value)} at {key}" for key, value in error.items())
+    return "" if error is None else f"± {_size(error)}"
+
+
+def _size(number: object) -> str:
+    """A length in three digits or, from a thousand on, whole."""
+    match number:
         case int() | float():
-            return f"± {float(error):.3g}"
+            return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
         case _:
-            return safe(str(error))
+            return safe(str(number))
 
 
 def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -142,7 +159,7 @@ def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
             Column("time", tuple(line.time[:19] for line in logged)),
             Column("event", tuple(line.event for line in logged)),
             Column("who", tuple(safe(str(line.body.get("analyst", ""))) for line in logged)),
-            Column("epsilon", tuple(amount(line.body.get("epsilon", "")) for line in logged), number=True),
+            Column("epsilon", tuple(amount(line.body["epsilon"]) if line.event == "charged" else "" for line in logged), number=True),
             Column("entry", tuple(line.id[:12] for line in logged)),
         ]
     )

@@ -214,9 +214,12 @@ def priced(price: Mapping[str, Any]) -> str:
 
 
 def as_text(lines: Iterable[RenderableType], width: int = WIDTH) -> str:
-    """The lines as one plain text."""
+    """The lines as one plain text; what is a string already is not folded."""
     console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, highlight=False, markup=False, emoji=False)
     for line in lines:
-        console.print(line)
+        if isinstance(line, str):
+            console.file.write(line + "\n")
+        else:
+            console.print(line)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
