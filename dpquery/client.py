@@ -8,6 +8,7 @@ r.fetchall(), r.df(), r.intervals, r.receipt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dpquery import engine
-from dpquery.display import html, text, wire
+from dpquery.display import html, pages, text, wire
 from dpquery.errors import Refused
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Connection:
         `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. Raises Refused
         or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        return Result(self._open.query(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence))
+        return Result(self._open.query(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence))
 
     def explain(
         self,
@@ -72,17 +73,19 @@ class Connection:
         rho: Amount | None = None,
         dialect: str = "duckdb",
         confidence: Amount | None = None,
-    ) -> engine.Explanation:
+    ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read and nothing is charged."""
-        return self._open.explain(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+        found = self._open.explain(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+        return Explanation(**_fields(found))
 
-    def budget(self) -> engine.Balance:
+    def budget(self) -> Budget:
         """What this analyst's account has spent and what it has left."""
-        return self._open.budget()
+        session = self._open
+        return Budget(**_fields(session.budget()), fits=engine.fits(session))
 
-    def tables(self) -> Sequence[engine.TableInfo]:
+    def tables(self) -> Tables:
         """What can be asked of: the declared tables and columns."""
-        return self._open.tables()
+        return Tables(self._open.tables())
 
     def close(self) -> None:
         """Nothing is left open. Closing twice is fine."""
@@ -101,6 +104,52 @@ class Connection:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+class Explanation(engine.Explanation):
+    """What a statement would cost; shown as text for people."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _shown(pages.explanation(self))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Budget(engine.Balance):
+    """An account; shown as text for people. `fits` says how many more pure queries of some prices the account can pay."""
+
+    fits: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON of `dpquery budget --format json`."""
+        return {**engine.Balance.as_dict(self), "fits": dict(self.fits)}
+
+    def __repr__(self) -> str:
+        return _shown(pages.budget(self, self.fits))
+
+
+class Tables(tuple[engine.TableInfo, ...]):
+    """The declared tables; shown as text for people."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _shown(pages.tables(self))
+
+
+def _fields(found: Any) -> dict[str, Any]:
+    return {field.name: getattr(found, field.name) for field in fields(found)}
+
+
+def _shown(lines: pages.Lines) -> str:
+    return text.as_text(lines).rstrip("\n")
+
+
+def _text(sql: str) -> str:
+    if not isinstance(sql, str):
+        raise TypeError(f"a statement is text, not {type(sql).__name__}")
+    return sql
 
 
 class Result:
@@ -170,7 +219,7 @@ class Result:
         return int(self._answer.table.num_rows)
 
     def __repr__(self) -> str:
-        return text.as_text(text.answer_lines(self._answer, SHOWN)).rstrip("\n")
+        return _shown(iter(text.answer_lines(self._answer, SHOWN)))
 
     def _repr_html_(self) -> str:
         return html.table(self._answer)

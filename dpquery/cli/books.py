@@ -32,7 +32,8 @@ def entries(
     form: PageFormat = Page.TABLE,
 ) -> None:
     """List accounts and entries."""
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
     from dpquery.engine import open_ledger
 
     with open_ledger(schema, ledger) as opened:
@@ -43,7 +44,8 @@ def entries(
 @ledgers.command()
 def verify(schema: SchemaFile, ledger: LedgerFile = None, form: PageFormat = Page.TABLE) -> int:
     """Test the whole log: chain, order and sums."""
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
     from dpquery.engine import verify_ledger
 
     found = verify_ledger(schema, ledger)

@@ -68,7 +68,8 @@ def tables(schema: SchemaFile, form: PageFormat = Page.TABLE) -> None:
     """List the tables and columns to ask of.
 
     With their types, bounds and public keys, as the schema declares them."""
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
     from dpquery.engine import open_session
 
     found = open_session(schema).tables()
@@ -127,7 +128,8 @@ def explain(
     """Show what a statement would cost.
 
     Price, sensitivity, noise and expected error. No private row is read, nothing is charged."""
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
 
     text = _statement(sql, file)
     with _session(schema, analyst, ledger) as session:
@@ -138,7 +140,8 @@ def explain(
 @app.command()
 def budget(schema: SchemaFile, ledger: LedgerFile = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
     """Show what an account has spent and has left."""
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
     from dpquery.engine import fits
 
     with _session(schema, analyst, ledger) as session:
@@ -157,7 +160,8 @@ def check(
 
     With --register this data version is admitted. The output is for the data owner only."""
     from dpquery import engine
-    from dpquery.cli import output, pages
+    from dpquery.cli import output
+    from dpquery.display import pages
 
     found = engine.check(schema, register, ledger)
     output.page(form, found.as_dict(), pages.report(found))
