@@ -1,0 +1,285 @@
+"""What one person's rows may hold: whatever it is, nothing but that person's own bounded share of an answer changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import people
+import pytest
+from people import code, one, rows
+
+from dpquery.engine.session import Session
+from dpquery.errors import Error
+
+Pair = tuple[Session, Session]
+TABLES = """
+tables:
+  people: {unit: pid, max_rows_per_unit: 1, columns: {pid: {type: integer}}}
+  things:
+    unit: pid
+    columns:
+      pid: {type: integer}
+      f: {type: float, lower: -10, upper: 10}
+      i: {type: integer, lower: -10, upper: 10}
+      c: {type: decimal, lower: -10, upper: 10, step: 0.01}
+      s: {type: string}
+      d: {type: date}
+      t: {type: timestamp}
+      b: {type: boolean}
+      g: {type: uuid}
+      h: {type: integer}
+      w: {type: "decimal(38,10)"}
+"""
+DATA = """
+CREATE TABLE people AS SELECT i::INT AS pid FROM range(1, 21) t(i);
+CREATE TABLE things AS SELECT (1 + i % 20)::INT AS pid, (i % 21 - 10)::DOUBLE AS f, (i % 21 - 10)::BIGINT AS i, ((i % 21 - 10) / 2)::DECIMAL(18,2) AS c,
+  'k' || (i % 3) AS s, DATE '2024-01-01' + (i % 60)::INT AS d, TIMESTAMP '2024-01-01' + INTERVAL (i % 60) HOUR AS t, i % 2 = 0 AS b,
+  ('00000000-0000-0000-0000-00000000000' || (i % 3))::UUID AS g, (i % 3)::BIGINT AS h, (i % 3)::DECIMAL(38,10) AS w FROM range(200) t(i);
+"""
+LOW, HIGH, ROWS = -5, 7, 9  # what one row may add, and how many rows the awkward person has
+AWKWARD = """
+INSERT INTO people VALUES (77);
+INSERT INTO things SELECT 77, f, i, c, s, d, t, b, g, h, w FROM (VALUES
+ ('nan'::DOUBLE, 9223372036854775807, 9999999999999999.99, '', 'infinity'::DATE, 'infinity'::TIMESTAMP, NULL, NULL, -9223372036854775808,
+  9999999999999999999999999999.9999999999),
+ ('inf'::DOUBLE, -9223372036854775808, -9999999999999999.99, repeat('x', 100000), '-infinity'::DATE, '-infinity'::TIMESTAMP, true,
+  'ffffffff-ffff-ffff-ffff-ffffffffffff', 9223372036854775807, -9999999999999999999999999999.9999999999),
+ ('-inf'::DOUBLE, NULL, NULL, '%_\\', '5877642-06-25 (BC)'::DATE, '290309-12-22 (BC) 00:00:00'::TIMESTAMP, false, NULL, 0, NULL),
+ (1.7e308, 0, 0, 'SECRET-VALUE', '5881580-07-10'::DATE, '294247-01-10 04:00:54.775806'::TIMESTAMP, NULL, NULL, NULL, 0),
+ (-1.7e308, 1, 1, 'nan', '9999-12-31'::DATE, '9999-12-31 23:59:59.999999'::TIMESTAMP, NULL, NULL, 1, 1),
+ (-0.0, 1, 1, '1e999', '0001-01-01'::DATE, '0001-01-01'::TIMESTAMP, NULL, NULL, 1, 1),
+ (5e-324, 1, 1, chr(0) || 'a', '0001-01-01'::DATE, '0001-01-01'::TIMESTAMP, NULL, NULL, 1, 1),
+ (NULL, 1, 1, 'ß𝒳', NULL, NULL, NULL, NULL, 1, 1),
+ (0, 1, 1, NULL, NULL, NULL, NULL, NULL, 1, 1)) q(f, i, c, s, d, t, b, g, h, w);
+"""
+
+
+@pytest.fixture(scope="module")
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Neighbours: without and with a person whose every value is at some edge."""
+    folder, terms = tmp_path_factory.mktemp("awkward"), people.NOISELESS.replace("contributed: 5", "contributed: 100")
+    schemas = [people.made(folder / name, data, TABLES, terms) for name, data in (("plain", DATA), ("awkward", DATA + AWKWARD))]
+    with people.opened(*schemas) as (plain, with_one_more):
+        yield plain, with_one_more
+
+
+def told(session: Session, sql: str) -> Any:
+    """The single row of an answer with its types; or how the statement failed."""
+    try:
+        table = session.query(sql).table
+    except Error as error:
+        return error.code, str(error)
+    assert table.num_rows == 1
+    return table.schema, table.to_pylist()[0]
+
+
+SUMS = [
+    *("f + f * f", "1e308 * f", "f / i", "f % i", "i // i", "-i", "abs(h)", "h * h * h * h", "w / w", "round(w, 5)", "exp(exp(f))", "power(f, f)"),
+    *("CAST(s AS BIGINT)", "CAST(f AS BIGINT)", "length(s || s || s)", "date_part('year', d)", "d - DATE '2020-01-01'", "nullif(f, h)", "f + i + c"),
+]
+
+
+@pytest.mark.parametrize("expression", SUMS)
+def test_a6_no_value_makes_an_expression_fail(expression: str, awkward: Pair) -> None:
+    """Nor does it move a sum further than the row bounds allow, nor change its type."""
+    sql = (
+        f"SELECT sum({expression}, contribution_bounds_per_row => ({LOW}, {HIGH})), avg({expression}, contribution_bounds_per_row => ({LOW}, {HIGH}))"
+    )
+    (types, row), (others, other) = (told(each, f"{sql} FROM things") for each in awkward)
+    assert types == others
+    first, second = (list(found.values()) for found in (row, other))
+    assert LOW * ROWS - 1e-6 <= float(second[0]) - float(first[0]) <= HIGH * ROWS + 1e-6
+    assert LOW <= second[1] <= HIGH
+
+
+CONDITIONS = [
+    *(
+        "s LIKE '%\\_%' ESCAPE '\\'",
+        "f <> f",
+        "s > 'k1'",
+        "b IS NOT TRUE",
+        "i BETWEEN -5 AND f",
+        "f IS DISTINCT FROM h",
+        "length(s) > 1",
+        "h IN (1.5, 2)",
+    ),
+    *("CASE WHEN b THEN f > 0 ELSE i > 0 END", "1 % h = 0", "d + 100000 > d", "t - INTERVAL 10000 YEAR < t", "CAST(s AS INT) = 1"),
+]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a6_no_value_makes_a_condition_fail(condition: str, awkward: Pair) -> None:
+    counts = [one(each, f"SELECT count(*) FROM things WHERE {condition}") for each in awkward]
+    assert 0 <= counts[1] - counts[0] <= ROWS
+
+
+KEYS = [
+    *("s", "f", "i", "c", "d", "t", "b", "g", "h", "w", "lower(s)", "-f", "f * 0", "d - 1", "d + INTERVAL 1 MONTH", "dayname(d)"),
+    *("date_trunc('week', t)", "CAST(f AS VARCHAR)", "CAST(t AS VARCHAR)", "CAST(s AS DATE)", "CAST(s AS UUID)", "round(f)"),
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a7_a_key_of_others_is_spelled_and_counted_as_before(key: str, awkward: Pair) -> None:
+    plain, other = ({repr(k): n for k, n in rows(each, f"SELECT {key} AS k, count(*) FROM things GROUP BY k")} for each in awkward)
+    assert all(other[k] >= n for k, n in plain.items())
+    assert sum(other.values()) - sum(plain.values()) == ROWS
+    assert "-0.0" not in other
+    assert "nan" not in other
+
+
+@pytest.mark.parametrize(
+    ("sql", "refusal"),
+    [
+        ("SELECT count(*) FROM things WHERE s LIKE s", "LITERAL_NEEDED"),
+        ("SELECT count(*) FROM things WHERE s LIKE 'a' ESCAPE s", "SYNTAX"),
+        ("SELECT count(*) FROM things WHERE date_part(s, d) = 1", "LITERAL_NEEDED"),
+        ("SELECT count(*) FROM things WHERE t AT TIME ZONE s > t", "TIME_ZONE"),
+        ("SELECT count(*) FROM things WHERE strftime(d, s) = 'a'", "UNKNOWN_FUNCTION"),
+        ("SELECT count(*) FROM things WHERE error(s) = 'a'", "FUNCTION_NOT_ALLOWED"),
+        ("SELECT count(*) FROM things WHERE regexp_matches(s, '(a+)+')", "FUNCTION_NOT_ALLOWED"),
+        ("SELECT count(*) FROM things WHERE repeat(s, 100000) = 'a'", "FUNCTION_NOT_ALLOWED"),
+        ("SELECT count(*) FROM things WHERE lpad(s, 100000, 'a') = 'a'", "FUNCTION_NOT_ALLOWED"),
+        ("SELECT count(*) FROM things WHERE factorial(i) > 1", None),
+        ("SELECT count(*) FROM things WHERE chr(i) = 'a'", None),
+        ("SELECT count(*) FROM things WHERE make_date(i, i, i) = d", None),
+        ("SELECT count(*) FROM things WHERE i << i > 1", None),
+        ("SELECT count(*) FROM things WHERE list_sum([f]) > 1", None),
+        ("SELECT count(*) FROM things WHERE d + INTERVAL (i) DAY > d", None),
+        ("SELECT sum((SELECT f FROM things t WHERE t.pid = p.pid)) FROM people p", "SCALAR_SUBQUERY"),
+    ],
+)
+def test_a6_functions_without_a_total_form_are_refused(sql: str, refusal: str | None, awkward: Pair) -> None:
+    assert refusal in (None, code(awkward[1], sql))
+
+
+def test_a5_texts_do_not_grow(awkward: Pair) -> None:
+    """A text of 100,000 characters is cut at 4,096 where it is read, and again wherever it could have grown."""
+    grown = "replace(s || s, 'x', 'xxxxxxxxxxxxxxxx')"
+    mine = "FROM things WHERE length(s) > 4000"
+    assert one(awkward[1], f"SELECT sum(length({grown}), contribution_bounds_per_row => (0, 1e9)) {mine}") == 4096
+    for _ in range(6):
+        grown = f"replace({grown}, 'x', 'xxxxxxxxxxxxxxxx')"
+    assert code(awkward[1], f"SELECT sum(length({grown}), contribution_bounds_per_row => (0, 1e9)) {mine}") == "TOO_COMPLEX"
+
+
+@pytest.mark.parametrize(
+    "function", ["row_number()", "rank()", "lag(f)", "first_value(f)", "last_value(f)", "sum(f)", "any_value(f)", "arg_min(f, d)", "string_agg(s)"]
+)
+def test_a4_what_depends_on_the_order_of_equal_rows_is_refused(function: str, awkward: Pair) -> None:
+    """Inside a unit, ties are broken by row order: other people's rows would change when one person leaves."""
+    sql = f"SELECT count(*) FROM (SELECT *, {function} OVER (PARTITION BY pid ORDER BY d) AS n FROM things) WHERE n = 1"
+    assert code(awkward[0], sql) in ("WINDOW", "AGGREGATE_IN_SUBQUERY")
+
+
+def test_a4_no_aggregate_shows_the_value_of_a_row(awkward: Pair) -> None:
+    for function in (
+        "min",
+        "max",
+        "any_value",
+        "first",
+        "last",
+        "mode",
+        "median",
+        "list",
+        "string_agg",
+        "approx_count_distinct",
+        "bool_or",
+        "product",
+    ):
+        with pytest.raises(Error) as refused:
+            awkward[0].query(f"SELECT {function}(f) FROM things")
+        assert refused.value.exit_status == 2
+
+
+def test_n4_aggregates_inside_a_unit_are_refused_as_yet(awkward: Pair) -> None:
+    for inner in ("SELECT pid, sum(f) AS v FROM things GROUP BY pid", "SELECT pid, avg(f) AS v FROM things GROUP BY pid"):
+        with pytest.raises(Error) as refused:
+            awkward[0].query(f"SELECT sum(v, contribution_bounds_per_row => (0, 1)) FROM ({inner})")
+        assert refused.value.exit_status == 2
+    assert code(awkward[0], "SELECT sum(DISTINCT f) FROM things") == "DISTINCT_AGGREGATE"
+    assert code(awkward[0], "SELECT sum(f ORDER BY d) FROM things") == "AGGREGATE_ORDER_BY"
+
+
+def test_n6_two_zeros_are_one(tmp_path: Path) -> None:
+    """0.0 and -0.0 are equal; what tells them apart would tell of row order."""
+    data = "CREATE TABLE people AS SELECT 1 AS pid; CREATE TABLE zeros AS SELECT 1 AS pid, (-0.0)::DOUBLE AS z, 0.0::DOUBLE AS y;"
+    tables = """
+tables:
+  people: {unit: pid, max_rows_per_unit: 1, columns: {pid: {type: integer}}}
+  zeros: {unit: pid, columns: {pid: {type: integer}, z: {type: float}, y: {type: float}}}
+"""
+    with people.opened(people.made(tmp_path, data, tables)) as (session,):
+        for zero in ("z", "y", "-y", "z * 5", "y * -1", "-(z + 0.0)"):
+            assert str(rows(session, f"SELECT {zero} AS k, count(*) FROM zeros GROUP BY k")) == "[(0.0, 1)]"
+        for sign in ("1 / z > 0", "1 / z < 0", "CAST(z AS VARCHAR) = '-0.0'", "sign(z) < 0"):
+            assert one(session, f"SELECT count(*) FROM zeros WHERE {sign}") == 0
+        for function in ("signbit", "atan2"):
+            assert code(session, f"SELECT count(*) FROM zeros WHERE {function}(z, y) > 0") == "UNKNOWN_FUNCTION"
+
+
+def test_c1_a_sum_is_clamped_to_what_rows_can_reach(whole: Session) -> None:
+    """One row of 50 under bounds (10, 50) and twenty rows at most: 50, not twenty times the lower bound."""
+    alone = "sum(age, contribution_bounds_per_row => (10, 50)) FROM people"
+    assert one(whole, f"SELECT {alone} WHERE pid = 30") == 50
+    assert one(whole, f"SELECT {alone} WHERE pid = 1000") == 0
+
+
+def test_c14_infinities_clamp_and_count(awkward: Pair) -> None:
+    """A sum takes an infinity as its bound, not as a missing value, and a NaN as a missing one, never as the upper bound."""
+    mine = "FROM things WHERE pid = 77"
+    assert one(awkward[1], f"SELECT sum(f) {mine} AND s NOT LIKE '%\\_%' ESCAPE '\\' AND f > 1e307") == 10 + 10
+    assert one(awkward[1], f"SELECT sum(f) {mine} AND f < -1e307") == -10 - 10
+    assert one(awkward[1], f"SELECT sum(f) {mine} AND s = ''") == 0
+    assert one(awkward[1], f"SELECT count(f) {mine} AND s = ''") == 0
+
+
+def test_e_one_nan_does_not_erase_a_sum(awkward: Pair) -> None:
+    plain, other = (one(each, "SELECT sum(f) FROM things") for each in awkward)
+    assert plain == sum(i % 21 - 10 for i in range(200))
+    assert abs(other - plain) <= 10 * ROWS
+
+
+def test_e_an_aggregate_over_nothing_is_one_row(whole: Session) -> None:
+    """And a mean of nothing is the middle of its bounds: that nobody is there does not show."""
+    for nobody in ("FALSE", "pid = 123456", "x > 1000"):
+        assert rows(whole, f"SELECT count(*), count(x), count(DISTINCT pid), sum(x), avg(x) FROM visits WHERE {nobody}") == [(0, 0, 0, 0, 0)]
+    assert one(whole, "SELECT avg(age) FROM people WHERE FALSE") == 60
+
+
+def test_e_the_bounds_are_those_of_the_expression_that_is_summed(whole: Session) -> None:
+    """A clamp on the base column would not hold for a function of it."""
+    assert one(whole, "SELECT sum(x * x * x, contribution_bounds_per_row => (-1, 1)) FROM visits WHERE x > 2") == one(
+        whole, "SELECT count(*) FROM visits WHERE x > 2"
+    )
+    assert code(whole, "SELECT sum(x / k) FROM visits") == "MISSING_BOUNDS"
+    assert code(whole, "SELECT sum(k) FROM visits") == "MISSING_BOUNDS"
+
+
+def test_e_reversed_bounds_are_refused(whole: Session) -> None:
+    for bounds in ("contribution_bounds_per_row => (5, -5)", "contribution_bounds_per_group => (1, 0)"):
+        assert code(whole, f"SELECT sum(x, {bounds}) FROM visits") == "REVERSED_BOUNDS"
+    assert code(whole, "SELECT sum(x, contribution_bounds_per_row => (0, 0)) FROM visits") == "BAD_BOUNDS"
+
+
+def test_e_pairs_of_columns_are_refused_as_yet(whole: Session) -> None:
+    for function in ("corr", "covar_pop", "regr_slope"):
+        assert code(whole, f"SELECT {function}(x, k) FROM visits") == "CORRELATION"
+
+
+def test_h_distinct_values_are_refused_as_yet(whole: Session) -> None:
+    assert code(whole, "SELECT count(DISTINCT s) FROM visits") == "COUNT_DISTINCT"
+
+
+def test_a2_row_weights_do_not_go_with_what_does_not_add_up(whole: Session) -> None:
+    weighed = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 4)"
+    assert code(whole, f"{weighed} count(DISTINCT pid) FROM visits") == "ROW_WEIGHTS"
+    assert code(whole, f"{weighed} sum(x, contribution_bounds_per_group => (5, 10)) FROM visits") == "PER_GROUP_BOUNDS"
+    assert code(whole, f"{weighed} s, count(*) FROM visits GROUP BY s") == "ROW_WEIGHTS"
+    assert one(whole, f"{weighed} count(*) FROM visits") == pytest.approx(4 * 40, abs=1e-3)
+
+
+def test_w1_a_unit_with_few_rows_counts_them_whole(whole: Session) -> None:
+    assert one(whole, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 10) count(*) FROM people") == 40
