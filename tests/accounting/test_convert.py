@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import mpmath as mp
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpquery.accounting.convert import delta_up, epsilon_up, rho_down
@@ -17,19 +17,22 @@ DELTAS = st.sampled_from([Fraction(x) for x in ("0.5", "1e-3", "1e-6", "1e-9", "
 EPSILONS = st.fractions(Fraction(1, 10**6), 100, max_denominator=10**6)
 
 
-def log_delta(rho: mp.mpf, epsilon: mp.mpf, a: mp.mpf) -> mp.mpf:
-    """Canonne, Kamath and Steinke 2020, Proposition 12, as printed: exp((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a-1)."""
-    return (a - 1) * (a * rho - epsilon) + a * mp.log(1 - 1 / a) - mp.log(a - 1)
+def log_delta(rho: mp.mpf, epsilon: mp.mpf, s: mp.mpf) -> mp.mpf:
+    """ln of Canonne, Kamath and Steinke 2020, Proposition 12: exp((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a-1).
+
+    With s = a - 1 and no 1 - 1/a, so that a small s loses no digits.
+    """
+    return s * ((1 + s) * rho - epsilon) + s * mp.log(s) - (1 + s) * mp.log1p(s)
 
 
 def best(rho: mp.mpf, epsilon: mp.mpf) -> mp.mpf:
-    """ln delta at the a where its derivative (2a-1) rho - epsilon + ln(1 - 1/a) vanishes, by bisection."""
-    low, high = mp.mpf(-800), mp.mpf(800)  # ln (a - 1)
+    """ln delta at the s where its derivative (2s+1) rho - epsilon - ln(1 + 1/s) vanishes, by bisection."""
+    low, high = mp.mpf(-800), mp.mpf(800)  # ln s
     for _ in range(200):
         middle = (low + high) / 2
         s = mp.exp(middle)
         low, high = (low, middle) if (2 * s + 1) * rho - epsilon - mp.log1p(1 / s) > 0 else (middle, high)
-    return log_delta(rho, epsilon, 1 + mp.exp(low))
+    return log_delta(rho, epsilon, mp.exp(low))
 
 
 def real(x: Fraction) -> mp.mpf:
@@ -49,6 +52,8 @@ def test_epsilon_is_the_least_that_the_proposition_gives(rho: Fraction, delta: F
 
 @settings(deadline=None, max_examples=60)
 @given(RHOS, EPSILONS)
+@example(Fraction(33197517267, 500000000), Fraction(1, 10**6))
+@example(Fraction(999), Fraction(1, 10**6))
 def test_delta_is_the_least_that_the_proposition_gives(rho: Fraction, epsilon: Fraction) -> None:
     delta = delta_up(rho, epsilon)
     with mp.workdps(60):
