@@ -35,7 +35,8 @@ tables:
 DATA = """
 CREATE TABLE people AS SELECT i::INT AS pid FROM range(1, 21) t(i);
 CREATE TABLE things AS SELECT (1 + i % 20)::INT AS pid, (i % 21 - 10)::DOUBLE AS f, (i % 21 - 10)::BIGINT AS i,
-  ((i % 21 - 10) / 2)::DECIMAL(18,2) AS c, 'k' || (i % 3) AS s, DATE '2024-01-01' + (i % 60)::INT AS d, TIMESTAMP '2024-01-01' + INTERVAL (i % 60) HOUR AS t, i % 2 = 0 AS b,
+  ((i % 21 - 10) / 2)::DECIMAL(18,2) AS c, 'k' || (i % 3) AS s, DATE '2024-01-01' + (i % 60)::INT AS d,
+  TIMESTAMP '2024-01-01' + INTERVAL (i % 60) HOUR AS t, i % 2 = 0 AS b,
   ('00000000-0000-0000-0000-00000000000' || (i % 3))::UUID AS g, (i % 3)::BIGINT AS h, (i % 3)::DECIMAL(38,10) AS w FROM range(200) t(i);
 """
 LOW, HIGH, ROWS = -5, 7, 9  # what one row may add, and how many rows the awkward person has

@@ -1,0 +1,146 @@
+"""Which groups appear: lists that are public, and thresholds on noisy counts of distinct units."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import people
+import pytest
+from people import code, noise_of, one, rows, shown
+
+from dpquery.engine.session import Session
+from dpquery.errors import Refused
+from dpquery.mechanisms import Noise, tail_up
+from dpquery.plan.release import Mechanism
+
+LISTED = [
+    ("SELECT s, count(*) FROM visits WHERE s IN ('s1', 's2', 's1', 'zz') GROUP BY s", ["s1", "s2", "zz"]),
+    ("SELECT s, count(*) FROM visits WHERE s IN ('s1', 's2') OR s IS NULL GROUP BY s", ["s1", "s2", None]),
+    ("SELECT k, count(*) FROM visits WHERE k IN (1, 1.0, 2, '1', 99, NULL) GROUP BY k", [1, 2, 99]),
+    ("SELECT x, count(*) FROM visits WHERE x IN (0.0, -0.0, 1, 1.0) GROUP BY x", [0.0, 1.0]),
+    ("SELECT lower(s) AS l, count(*) FROM visits WHERE lower(s) IN ('s1', 's2') GROUP BY l", ["s1", "s2"]),
+    ("SELECT menu, count(*) FROM people GROUP BY menu", ["DE", "FR", "JP", "US"]),
+    ("SELECT menu, count(*) FROM people WHERE menu <> 'US' GROUP BY menu", ["DE", "FR", "JP"]),
+    ("SELECT menu, count(*) FROM people WHERE menu <> 'US' OR age > 30 GROUP BY menu", ["DE", "FR", "JP", "US"]),
+    ("SELECT CASE WHEN x > 0 THEN 'p' WHEN x < 0 THEN 'p' ELSE 'z' END AS c, count(*) FROM visits GROUP BY c", ["p", "z"]),
+    ("SELECT r.region, count(*) FROM people JOIN regions r USING (country) GROUP BY r.region", ["AM", "AM2", "EU"]),
+    ("SELECT r.region, count(*) FROM people JOIN regions r USING (country) WHERE r.region <> 'AM' GROUP BY r.region", ["AM2", "EU"]),
+    ("SELECT c.name, count(*) FROM visits JOIN codes c USING (k) GROUP BY c.name", ["a", "b", "c"]),
+    ("SELECT codes.k, count(*) FROM codes LEFT JOIN visits ON codes.k = visits.k GROUP BY codes.k", [0, 1, 2, 3, 9]),
+]
+PRIVATE = [
+    "SELECT s, count(*) FROM visits GROUP BY s",
+    "SELECT s, count(*) FROM visits WHERE s IN ('s1', 's2') OR k = 1 GROUP BY s",
+    "SELECT s, count(*) FROM visits WHERE NOT s IN ('s1', 's2') GROUP BY s",
+    "SELECT s, count(*) FROM visits WHERE lower(s) IN ('s1', 's2') GROUP BY s",
+    "SELECT p.menu, count(*) FROM visits v LEFT JOIN people p USING (pid) GROUP BY p.menu",
+    "SELECT p.menu, count(*) FROM visits v LEFT JOIN people p ON v.pid = p.pid AND p.menu IN ('US', 'DE') GROUP BY p.menu",
+    "SELECT CASE WHEN x > 0 THEN 'p' END AS c, count(*) FROM visits GROUP BY c",
+    "SELECT CASE WHEN x > 0 THEN 'p' ELSE s END AS c, count(*) FROM visits GROUP BY c",
+    "SELECT CASE WHEN p.country = 'US' THEN 'u' ELSE 'o' END AS c, count(*) FROM visits v LEFT JOIN people p USING (pid) GROUP BY c",
+    "SELECT r.region, count(*) FROM people LEFT JOIN regions r USING (country) GROUP BY r.region",
+    "SELECT menu, age > 30 AS old, count(*) FROM people GROUP BY menu, old",
+    "SELECT menu, s, count(*) FROM people JOIN visits USING (pid) GROUP BY menu, s",
+    "SELECT pid % 1000 AS rest, count(*) FROM visits GROUP BY rest",
+]
+
+
+@pytest.mark.parametrize(("sql", "keys"), LISTED)
+def test_c5_a_public_list_is_a_set_and_all_of_it_appears(sql: str, keys: list[object], whole: Session) -> None:
+    said = shown(whole, sql)["keys"]
+    assert (said["rule"], said["count"]) == ("listed", len(keys))
+    assert [key for key, *_ in rows(whole, sql)] == keys
+
+
+@pytest.mark.parametrize("sql", PRIVATE)
+def test_c5_everything_else_is_private(sql: str, whole: Session) -> None:
+    """A condition under OR or NOT, one on another expression, the null side of an outer join, CASE without ELSE: none of them lists the keys."""
+    assert shown(whole, sql)["keys"]["rule"] == "threshold"
+
+
+def test_c5_declared_values_are_enforced_not_believed(tmp_path: Path) -> None:
+    data = people.DATA + "INSERT INTO people VALUES (100, 50, 'XX', 'SECRET-VALUE'), (101, 50, 'XX', NULL);"
+    with people.opened(people.made(tmp_path, data)) as (session,):
+        assert [key for key, _ in rows(session, "SELECT menu, count(*) FROM people GROUP BY menu")] == ["DE", "FR", "JP", "US"]
+        assert one(session, "SELECT count(*) FROM people WHERE menu = 'SECRET-VALUE'") == 1, "a filter reads what is there"
+
+
+def test_c5_more_keys_than_can_be_listed_are_refused(tmp_path: Path) -> None:
+    data = people.DATA + "INSERT INTO codes SELECT i, 'z' || i FROM range(20, 130) t(i);"
+    with people.opened(people.made(tmp_path, data)) as (session,):
+        joined = "visits JOIN codes a USING (k) JOIN codes b ON b.k = a.k"
+        assert code(session, f"SELECT a.name, b.name AS other, count(*) FROM {joined} GROUP BY a.name, b.name") == "TOO_MANY_KEYS"
+
+
+def test_a7_keys_whose_equality_is_coarser_than_identity_are_refused(whole: Session) -> None:
+    assert code(whole, "SELECT s COLLATE NOCASE AS c, count(*) FROM visits GROUP BY c") == "COLLATION"
+    assert code(whole, "SELECT INTERVAL 30 DAY AS i, count(*) FROM visits GROUP BY i") == "TYPE_MISMATCH"
+
+
+def test_a13_a_minimum_of_units_is_tested_on_the_shifted_noisy_count(whole: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of n units shows if n + noise - (m - 1) reaches the threshold. An exact test of n >= m would tell of one unit for nothing."""
+    sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({}) country, count(DISTINCT pid) FROM people GROUP BY country"
+    threshold = shown(whole, sql.format("epsilon = 1, delta = 0.001"))["keys"]["threshold"]
+    units = dict(rows(whole, "SELECT country, count(DISTINCT pid) FROM people GROUP BY country"))
+    assert set(units.values()) == {13, 14}
+    for minimum in (1, 5, 14):
+        monkeypatch.setattr("dpquery.release.noise.sample", noise_of(threshold + minimum - 1 - 14))
+        found = rows(whole, sql.format(f"epsilon = 1, delta = 0.001, min_privacy_units_per_group = {minimum}"))
+        assert {key for key, _ in found} == {key for key, n in units.items() if n == 14}
+
+
+def test_a13_the_owners_minimum_can_only_be_raised(tmp_path: Path) -> None:
+    terms = people.NOISELESS + "min_units_per_group: 6\n"
+    with people.opened(people.made(tmp_path, terms=terms)) as (session,):
+        sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (min_privacy_units_per_group = {}) country, count(*) FROM people GROUP BY country"
+        assert [shown(session, sql.format(m))["keys"]["min_units"] for m in (1, 6, 9)] == [6, 6, 9]
+
+
+def test_a15_rows_never_decide_which_groups_appear(tmp_path: Path) -> None:
+    """One person with a thousand rows is one unit; the count that decides is of units, released or hidden."""
+    data = people.DATA + "INSERT INTO visits SELECT 10000 + i, 1, '2024-01-01', 0, 1, 'SECRET-VALUE' FROM range(1000) t(i);"
+    schema = people.made(tmp_path, data, terms=people.ORDINARY)
+    with people.opened(schema) as (session,):
+        said = shown(session, "SELECT s, count(*) FROM visits GROUP BY s", epsilon=1)
+        hidden = said["releases"][-1]
+        assert (hidden["linf"], len(said["releases"])) == (1, 2)
+        shared = shown(session, "SELECT s, count(DISTINCT pid) FROM visits GROUP BY s", epsilon=1)
+        assert (shared["releases"][0]["linf"], len(shared["releases"])) == (1, 1), "the released count decides where it counts units"
+        answer = session.query("SELECT s, count(*) FROM visits GROUP BY s", epsilon=1)
+        assert "SECRET-VALUE" not in str(answer.table.to_pylist())
+
+
+def test_a15_the_threshold_is_that_of_the_exact_discrete_tail(whole: Session) -> None:
+    said = shown(whole, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, max_groups_contributed = 3) s FROM visits GROUP BY s")
+    scale, threshold, delta = said["releases"][-1]["scale"], said["keys"]["threshold"], Fraction(said["keys"]["delta"])
+    if said["releases"][-1]["noise"] == "laplace":
+        noise = Noise(Mechanism.LAPLACE, Fraction(scale).limit_denominator(1000))
+        assert 1 - (1 - tail_up(noise, threshold - 1)) ** 3 <= delta <= Fraction("1e-6")
+        assert 1 - (1 - tail_up(noise, threshold - 2)) ** 3 > Fraction("1e-6")
+    else:
+        assert delta <= Fraction("0.5e-6")
+
+
+def test_b12_a_list_of_an_earlier_release_is_refused_as_yet(whole: Session) -> None:
+    sql = "WITH found AS (SELECT s, count(*) AS n FROM visits GROUP BY s) SELECT v.s, count(*) FROM visits v JOIN found USING (s) GROUP BY v.s"
+    with pytest.raises(Refused):
+        whole.query(sql)
+
+
+def test_e_cells_and_threshold_come_from_the_same_bounded_rows(whole: Session) -> None:
+    """No group is judged on one choice of rows and counted on another: one statement, one salt, one cap."""
+    said = shown(whole, "SELECT s, count(*), sum(x) FROM visits GROUP BY s")
+    assert said["sql"].count("row_number() OVER (PARTITION BY u") == 1
+    assert said["sql"].count("SALT") == 1
+
+
+def test_c15_totals_are_refused_as_yet(whole: Session) -> None:
+    for sets in ("CUBE (s)", "ROLLUP (s)", "GROUPING SETS ((s), ())"):
+        assert code(whole, f"SELECT s, count(*) FROM visits GROUP BY {sets}") in ("CUBE", "ROLLUP", "GROUPING_SETS")
+
+
+def test_h_keys_that_where_removes_are_not_shown_as_empty(whole: Session) -> None:
+    joined = "codes LEFT JOIN visits ON codes.k = visits.k"
+    assert [k for k, _ in rows(whole, f"SELECT codes.k, count(*) FROM {joined} WHERE codes.k IN (1, 9) GROUP BY codes.k")] == [1, 9]
+    assert [k for k, _ in rows(whole, "SELECT codes.k, count(*) FROM visits JOIN codes USING (k) WHERE codes.k > 1 GROUP BY codes.k")] == [2, 3, 9]
