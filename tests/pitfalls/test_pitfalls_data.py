@@ -1,0 +1,228 @@
+"""Which data is answered from: registered versions of literal tables, whose invariants the owner had checked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import people
+import pytest
+from people import code, one
+
+from dpquery.engine import check, create_ledger, draft_schema, open_session
+from dpquery.engine.session import Session
+from dpquery.errors import Error, Fault, SchemaError
+from dpquery.ledger import open as open_ledger
+from dpquery.schema.read import read
+
+TABLES = """
+tables:
+  people: {unit: pid, max_rows_per_unit: 1, columns: {pid: {type: integer}}}
+  visits: {unit: pid, columns: {vid: {type: integer, unique: true}, pid: {type: integer}, s: {type: string}}}
+  items: {unit: {via: vid, references: visits.vid}, columns: {vid: {type: integer}, p: {type: string}}}
+"""
+DATA = """
+CREATE TABLE people AS SELECT i::INT AS pid FROM range(1, 21) t(i);
+CREATE TABLE visits AS SELECT i::INT AS vid, (1 + i % 20)::INT AS pid, 's' AS s FROM range(100) t(i);
+CREATE TABLE items AS SELECT i::INT AS vid, 'p' AS p FROM range(100) t(i);
+"""
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    return people.made(tmp_path / "kept", DATA, TABLES, people.ORDINARY)
+
+
+def database(schema: Path) -> Path:
+    return schema.with_suffix(".duckdb")
+
+
+def rewrite(schema: Path, change: str) -> None:
+    """Another file in the database's place, as an owner's nightly load leaves it: an open session holds a lock on the old one."""
+    new = database(schema).with_suffix(".new")
+    shutil.copyfile(database(schema), new)
+    with duckdb.connect(str(new)) as con:
+        con.execute(change)
+    new.replace(database(schema))
+
+
+def test_a10_no_fingerprint_of_private_data_is_written_or_shown(schema: Path) -> None:
+    """Who knows all rows but one person's could hash both candidates and compare."""
+    import hashlib
+
+    content = database(schema).read_bytes()
+    size, mtime = database(schema).stat().st_size, database(schema).stat().st_mtime_ns
+    with people.opened(schema) as (session,):
+        answer = session.query("SELECT count(*) FROM visits", epsilon="0.1")
+    with open_ledger(schema.with_suffix(".ledger"), read(schema)) as ledger:
+        public = "".join(ledger.export()) + str(answer.receipt)
+    marks = [hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest(), str(size), str(mtime)]
+    assert not [mark for mark in marks if mark in public]
+    assert answer.receipt["data_version"] == 1
+
+
+def test_a11_changed_data_is_refused_until_its_owner_registers_it(schema: Path) -> None:
+    with people.opened(schema) as (session,):
+        assert session.query("SELECT count(*) FROM visits", epsilon="0.1").receipt["data_version"] == 1
+        rewrite(schema, "INSERT INTO visits VALUES (1000, 1, 'SECRET-VALUE')")
+        assert code(session, "SELECT count(*) FROM visits") == "DATA_NOT_REGISTERED"
+        assert check(schema, register=True).version == 2
+        assert session.query("SELECT count(*) FROM visits", epsilon="0.1").receipt["data_version"] == 2
+
+
+def test_a11_a_write_ahead_log_beside_the_file_is_refused(schema: Path) -> None:
+    with people.opened(schema) as (session,):
+        log = database(schema).with_name(database(schema).name + ".wal")
+        log.write_bytes(b"")
+        assert code(session, "SELECT count(*) FROM visits") == "DATA_WAL"
+        with pytest.raises(Fault, match="write-ahead log"):
+            check(schema, register=True)
+        log.unlink()
+        assert session.query("SELECT count(*) FROM visits", epsilon="0.1").table.num_rows == 1
+
+
+def test_a11_a_copy_that_keeps_size_and_time_is_seen(schema: Path, tmp_path: Path) -> None:
+    other = people.made(tmp_path / "other", DATA.replace("'s' AS s", "'t' AS s"), TABLES, people.ORDINARY)
+    times = database(schema).stat()
+    shutil.copyfile(database(other), database(schema))
+    os.utime(database(schema), ns=(times.st_atime_ns, times.st_mtime_ns))
+    with people.opened(schema) as (session,):
+        assert code(session, "SELECT count(*) FROM visits") == "DATA_NOT_REGISTERED"
+
+
+def test_a11_data_that_changes_while_a_query_runs_is_charged_and_withheld(schema: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with people.opened(schema) as (session,):
+        run = session.backend.run
+
+        def meanwhile(*given: object) -> object:
+            found = run(*given)  # type: ignore[arg-type]
+            rewrite(schema, "INSERT INTO visits VALUES (1000, 1, 'SECRET-VALUE')")
+            return found
+
+        monkeypatch.setattr(session.backend, "run", meanwhile)
+        with pytest.raises(Fault) as withheld:
+            session.query("SELECT count(*) FROM visits", epsilon="0.25")
+        assert withheld.value.code == "DATA_CHANGED"
+        assert withheld.value.entry
+        balance = session.budget()
+        assert (str(balance.spent.epsilon), balance.timeouts) == ("0.25", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("INSERT INTO visits VALUES (NULL, 1, 's'), (NULL, 2, 's')", "NOT_UNIQUE"),
+        ("INSERT INTO visits VALUES (1, 5, 's')", "NOT_UNIQUE"),
+        ("INSERT INTO people VALUES (1)", "ROWS_PER_UNIT"),
+        ("ALTER TABLE visits ALTER pid TYPE VARCHAR", "TYPE"),
+        ("ALTER TABLE items ALTER vid TYPE BIGINT", "PATH_TYPE"),
+        ("ALTER TABLE visits ALTER pid TYPE BIGINT", "UNIT_TYPE"),
+        ("DROP TABLE visits; CREATE TABLE visits AS SELECT 1 AS vid, 1.5::DOUBLE AS pid, 's' AS s", "TYPE"),
+        ("ALTER TABLE visits RENAME TO rows; CREATE VIEW visits AS SELECT *, row_number() OVER (ORDER BY vid) AS n FROM rows", "NOT_A_TABLE"),
+        ("DROP TABLE visits; CREATE MACRO visits() AS TABLE SELECT 1 AS vid, 1 AS pid, 's' AS s", "TABLE_MISSING"),
+        ("DROP TABLE items; CREATE TABLE items(vid INT, p VARCHAR AS (random()::VARCHAR))", "GENERATED"),
+        ("DROP TABLE items; CREATE TABLE items(vid INT, p VARCHAR COLLATE NOCASE)", "COLLAT"),
+        ("DROP TABLE items; CREATE TABLE items(vid INT, p INTERVAL)", "TYPE"),
+        ("DROP TABLE items; CREATE TABLE items(vid INT, p VARCHAR[])", "TYPE"),
+    ],
+)
+def test_a11_a12_n5_what_no_query_can_enforce_is_checked_at_registration(change: str, refusal: str, tmp_path: Path) -> None:
+    """Unique and not NULL, one row a unit, one physical type for all units, plain columns of plain tables; a UNIQUE constraint admits many NULLs."""
+    schema = people.write(tmp_path, DATA + change + ";", TABLES, people.ORDINARY)
+    with pytest.raises(SchemaError) as refused:
+        create_ledger(schema)
+    assert refused.value.code == "DATA_UNFIT"
+    assert not schema.with_suffix(".ledger").exists()
+    assert refusal in " ".join(finding.code for finding in check(schema).findings)
+
+
+def test_w13_a_unit_is_an_integer_a_uuid_or_a_text(tmp_path: Path) -> None:
+    schema = people.write(tmp_path, DATA, TABLES.replace("{pid: {type: integer}}", "{pid: {type: float}}"), people.ORDINARY)
+    with pytest.raises(SchemaError) as refused:
+        create_ledger(schema)
+    assert refused.value.code == "BAD_UNIT"
+
+
+def test_n5_undeclared_columns_are_invisible(tmp_path: Path) -> None:
+    data = DATA + "ALTER TABLE visits ADD COLUMN diagnosis VARCHAR DEFAULT 'SECRET-VALUE';"
+    with people.opened(people.made(tmp_path, data, TABLES)) as (session,):
+        assert code(session, "SELECT diagnosis, count(*) FROM visits GROUP BY diagnosis") == "UNKNOWN_COLUMN"
+        assert code(session, "SELECT count(*) FROM visits WHERE rowid > 3") == "UNKNOWN_COLUMN"
+        assert len(session.tables()[1].columns) == 3
+
+
+def test_w10_drafts_and_lists_show_no_value(tmp_path: Path) -> None:
+    """An ENUM's own list, a minimum, a count: nothing of it stands in a draft or in what an analyst may list."""
+    data = DATA + "CREATE TABLE odd AS SELECT 'SECRET-VALUE'::ENUM('SECRET-VALUE', 'SECRET-OTHER') AS e, 987654 AS n;"
+    schema = people.made(tmp_path, data, TABLES)
+    draft = draft_schema([database(schema)])
+    assert "e: {type: string" in draft or "e:" in draft
+    with people.opened(schema) as (session,):
+        listed = str([table.as_dict() for table in session.tables()])
+    assert not [mark for mark in ("SECRET", "987654") if mark in draft + listed]
+
+
+def test_w12_public_tables_are_looked_at_in_the_version_that_is_answered_from(tmp_path: Path) -> None:
+    schema = people.made(tmp_path)
+    with people.opened(schema) as (session,):
+        joined = "SELECT count(*) FROM people JOIN regions USING (country)"
+        assert one(session, joined) == 40 + 13
+        rewrite(schema, "INSERT INTO regions VALUES ('DE', 'EU2')")
+        assert code(session, joined) == "DATA_NOT_REGISTERED"
+        check(schema, register=True)
+        assert one(session, joined) == 40 + 13 + 14, "the fan-out, and with it the bounds, are those of the new version"
+
+
+def test_c18_a_copied_schema_starts_no_new_budget(schema: Path) -> None:
+    renamed = schema.with_name("again.yaml")
+    shutil.copy(schema, renamed)
+    with pytest.raises(Error) as refused:
+        create_ledger(renamed)
+    assert refused.value.code == "SOURCE_BOUND"
+    renamed.write_text(schema.read_text().replace("dataset: people", "dataset: another"))
+    with pytest.raises(Error) as refused:
+        create_ledger(renamed)
+    assert refused.value.code == "SOURCE_BOUND"
+    with people.opened(renamed) as (session,):
+        assert failing(session) == "LEDGER_MISSING"
+
+
+def failing(session: Session) -> str:
+    with pytest.raises(Error) as failed:
+        session.query("SELECT count(*) FROM visits")
+    return failed.value.code
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        (lambda text: text.replace("dataset: people", "dataset: crowd"), "LEDGER_FOREIGN"),
+        (lambda text: text + "adjacency: replace_one\n", "LEDGER_MISMATCH"),
+        (lambda text: text.replace("privacy_unit: people.pid", "privacy_unit: others.pid").replace("  people:", "  others:"), "LEDGER_MISMATCH"),
+        (lambda text: text + "unsafe_testing: true\n", "LEDGER_MISMATCH"),
+        (lambda text: text + "oversubscribe: true\n", "LEDGER_MISMATCH"),
+        (lambda text: text.replace("bob: {epsilon: 2,", "carol: {epsilon: 2,"), "CAPS_EXCEED_BUDGET"),
+        (lambda text: text.replace("default: {epsilon: 2,", "default: {epsilon: 2.5,").replace("bob: {epsilon: 2,", "bob: {epsilon: 1.5,"), None),
+    ],
+)
+def test_n3_w11_what_was_fixed_at_creation_stays(change: Callable[[str], str], refusal: str | None, schema: Path) -> None:
+    """Another unit, adjacency or reserve mode, a removed account's share, noise turned off on the real ledger: none of them buys new budget."""
+    with people.opened(schema, analyst="bob") as (session,):
+        session.query("SELECT count(*) FROM visits", epsilon=2)
+    schema.write_text(change(schema.read_text()))
+    with people.opened(schema) as (session,), pytest.raises(Error) as refused:
+        session.query("SELECT count(*) FROM visits")
+    assert refused.value.code == (refusal or "CAPS_EXCEED_BUDGET")
+
+
+def test_e_a_new_session_has_no_new_budget(schema: Path) -> None:
+    for spent in ("0.75", "1.5"):
+        with people.opened(schema) as (session,):
+            session.query("SELECT count(*) FROM visits", epsilon="0.75")
+            assert str(session.budget().spent.epsilon) == spent
+    with people.opened(schema) as (session,):
+        assert code(session, "SELECT count(*) FROM visits", epsilon="0.75") == "OVER_BUDGET"
+    assert open_session(schema).budget().entries == 2
