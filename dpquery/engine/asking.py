@@ -9,10 +9,11 @@ from fractions import Fraction
 from dpquery.accounting.convert import epsilon_up
 from dpquery.errors import Refused
 from dpquery.plan.draft import Options
-from dpquery.plan.release import Ask
+from dpquery.plan.release import LEAST_PRICE, Ask
 from dpquery.schema.model import Schema
 
 LARGEST_EPSILON = Fraction(50)
+MOST_PLACES = 400  # before and after the point of any number
 Amount = str | int | float | Decimal | Fraction
 
 
@@ -28,8 +29,12 @@ class Call:
 
 def amount(name: str, given: Amount | None) -> Fraction | None:
     """The exact value of a number as people write it: 0.1 is one tenth, as text, Decimal or float. Refused if it is no finite number."""
-    if given is None or isinstance(given, Fraction):
-        return given
+    if given is None:
+        return None
+    if isinstance(given, Fraction) or (isinstance(given, int) and not isinstance(given, bool)):
+        if max(given.numerator.bit_length(), given.denominator.bit_length()) > 4 * MOST_PLACES:
+            raise _no_proportion(name)
+        return Fraction(given)
     text = str(given)
     if isinstance(given, bool) or not text.isascii() or text != text.strip() or "_" in text or len(text) > 100:
         raise _no_number(name)
@@ -39,9 +44,13 @@ def amount(name: str, given: Amount | None) -> Fraction | None:
         raise _no_number(name) from None
     if not number.is_finite():
         raise Refused("BAD_PRICE", f"{name} must be a finite number", instead=f"give {name} as a plain decimal such as 0.5")
-    if number and abs(number.adjusted()) > 400:
-        raise Refused("BAD_PRICE", f"{name} is out of all proportion", instead=f"give {name} as a plain decimal such as 0.5")
+    if number and abs(number.adjusted()) > MOST_PLACES:
+        raise _no_proportion(name)
     return Fraction(number)
+
+
+def _no_proportion(name: str) -> Refused:
+    return Refused("BAD_PRICE", f"{name} is out of all proportion", instead=f"give {name} as a plain decimal such as 0.5")
 
 
 def _no_number(name: str) -> Refused:
@@ -67,7 +76,8 @@ def ask(options: Options, given: Call, schema: Schema) -> Ask:
     if epsilon is None and rho is None:
         raise Refused("NO_PRICE", "neither the statement nor the schema's per_query names a price", instead="give an epsilon, such as 0.5")
     _in_range(epsilon, rho, delta, schema)
-    confidence = given.confidence or options.confidence or Fraction(95, 100)
+    confidence = _agreed("confidence_level", options.confidence, given.confidence)
+    confidence = Fraction(95, 100) if confidence is None else confidence
     if not Fraction(1, 2) <= confidence < 1:
         raise Refused("BAD_CONFIDENCE", "the confidence level must lie in [0.5, 1)", instead="0.95 is usual")
     return Ask(delta, epsilon, rho, options.noise, options.selection, options.selection_epsilon, confidence)
@@ -83,6 +93,8 @@ def _in_range(epsilon: Fraction | None, rho: Fraction | None, delta: Fraction, s
     for name, value in (("epsilon", epsilon), ("rho", rho)):
         if value is not None and value <= 0:
             raise Refused("BAD_PRICE", f"{name} must be above 0: no answer is free", instead=f"give a positive {name}, such as 0.5")
+        if value is not None and value < LEAST_PRICE:
+            raise _no_proportion(name)
     unsafe = schema.unsafe_testing
     if delta < 0 or delta > 1 or (delta == 1 and not unsafe):
         raise Refused("BAD_DELTA", "delta must lie in [0, 1)", instead="give a small delta, such as 1e-9, far below 1 / number of people")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +11,7 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.mechanisms import Noise
-from dpquery.numbers import decimal_up
+from dpquery.numbers import decimal_up, float_near, sqrt_up
 from dpquery.plan.release import WEIGHT_BITS, Additive, GroupCap, ListedKeys, Mechanism, NoKeys, One, Part, PrivateKeys, Release, RowWeights, Units
 from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnings
 from dpquery.schema.model import Schema
@@ -133,16 +132,16 @@ class Measured:
 
 def plain(value: Fraction) -> int | float:
     """A number for people and JSON."""
-    return int(value) if value.denominator == 1 and abs(value) < 2**53 else float(value)
+    return int(value) if value.denominator == 1 and abs(value) < 2**53 else float_near(value)
 
 
 def scale(noise: Noise, unit: Fraction) -> float:
     """The scale b of Laplace noise or the sigma of Gaussian noise, in the value's own units."""
     match noise.mechanism:
         case Mechanism.LAPLACE:
-            return float(noise.parameter * unit)
+            return float_near(noise.parameter * unit)
         case Mechanism.GAUSSIAN:
-            return math.sqrt(noise.parameter) * float(unit)
+            return float_near(sqrt_up(noise.parameter) * unit)
         case _:
             assert_never(noise.mechanism)
 

@@ -77,11 +77,13 @@ class Session:
         ledger = self.ledger
         try:
             version = self._admitted(ledger)
-            prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
-            entry = ledger.charge(self.analyst, prepared.priced.price, receipt.record(prepared, self.schema, version))
+            with _foreseen():
+                prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
+                record = receipt.record(prepared, self.schema, version)
+            entry = ledger.charge(self.analyst, prepared.priced.price, record)
         except (Refused, SchemaError) as refusal:
-            refusal.source = refusal.source or sql
-            ledger.refused(self.analyst, {"statement": sql[:10_000], "code": refusal.code})
+            refusal.source = refusal.source or str(sql)
+            ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": refusal.code})
             raise
         return self._release(prepared, entry, version, ledger, progress)
 
@@ -96,7 +98,8 @@ class Session:
         confidence: asking.Amount | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
-        return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect), self.schema)
+        with _foreseen():
+            return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect), self.schema)
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
@@ -108,6 +111,8 @@ class Session:
 
     def _prepare(self, sql: str, call: asking.Call, dialect: str) -> Prepared:
         """Everything before the charge. Reads public tables only."""
+        if not isinstance(sql, str) or not isinstance(dialect, str):
+            raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC))
         ask = asking.ask(question.options, call, self.schema)
         found = facts(question.draft, self.backend)
@@ -226,6 +231,16 @@ def _settle(ledger: Ledger, entry: Entry, outcome: Outcome) -> None:
     """The charge has its outcome in the log. Where the ledger fails meanwhile it stays without one, as after a crash: the charge holds either way."""
     with suppress(Fault):
         ledger.settle(entry.id, outcome)
+
+
+@contextmanager
+def _foreseen() -> Iterator[None]:
+    """Before the charge, a failure that nobody foresaw is a refusal: no foreign error leaves, with an engine's or a library's words in it."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
+        message = "the statement cannot be answered, for a reason that nobody foresaw; nothing was charged"
+        raise Refused("UNANSWERABLE", message, instead="a simpler wording; and a report to the makers of dpquery") from None
 
 
 @contextmanager

@@ -123,9 +123,13 @@ def _bars(
 
 
 def _affine(bar: Bar, factor: Fraction, offset: Fraction) -> Bar:
+    """The bar of factor * x + offset; None where an end of it is no double."""
     if bar is None or (factor == 1 and offset == 0):
         return bar
-    ends = sorted(float(factor * Fraction(end) + offset) for end in bar)
+    try:
+        ends = sorted(float(factor * Fraction(end) + offset) for end in bar)
+    except OverflowError:
+        return None
     return ends[0], ends[1]
 
 

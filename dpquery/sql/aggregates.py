@@ -10,6 +10,7 @@ from sqlglot import exp
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, walk
+from dpquery.plan.release import LEAST_PRICE
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
 from dpquery.sql.clause import Option
@@ -20,6 +21,7 @@ from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
 
+GREATEST_BOUND = Fraction(10) ** 300  # as in the schema: what a double holds, with room to spare
 ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
 
 
@@ -180,6 +182,8 @@ def _bounds(statement: Statement, node: exp.Expr, named: Mapping[str, Option], n
         case (Fraction() as low, Fraction() as high):
             if low > high:
                 raise statement.refuse_at("REVERSED_BOUNDS", f"{name}: the lower bound is above the upper one", option.position, "(low, high)")
+            if max(abs(low), abs(high)) > GREATEST_BOUND:
+                raise statement.refuse_at("BAD_BOUNDS", f"{name}: a bound lies beyond 1e300", option.position, "bounds that values can reach")
             return Interval(low, high)
         case _:
             raise statement.refuse_at("BOUNDS_NOT_LITERAL", f"{name} takes two literal numbers", option.position, f"{name} => (0, 100)")
@@ -189,6 +193,6 @@ def _epsilon(statement: Statement, node: exp.Expr, named: Mapping[str, Option]) 
     option = named.get("epsilon")
     if option is None:
         return None
-    if not isinstance(option.value, Fraction) or option.value <= 0:
+    if not isinstance(option.value, Fraction) or option.value < LEAST_PRICE:
         raise statement.refuse_at("BAD_PRICE", "epsilon of an aggregate is a number above 0", option.position, "epsilon => 0.5")
     return option.value

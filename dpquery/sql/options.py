@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
-from dpquery.plan.release import KeySource, Mechanism
+from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
 from dpquery.plan.scalar import Column
 from dpquery.schema.model import Schema, Table
 from dpquery.sql.clause import Name, Option, Text
@@ -120,6 +120,8 @@ def _positive(statement: Statement, given: Mapping[str, Option], name: str) -> F
     value = _number(statement, given, name)
     if value is not None and value <= 0:
         raise statement.refuse_at("BAD_PRICE", f"{name} must be above 0: no answer is free", given[name].position, f"{name} = 1")
+    if value is not None and value < LEAST_PRICE:
+        raise statement.refuse_at("BAD_PRICE", f"{name} is out of all proportion", given[name].position, f"{name} = 1")
     return value
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
 from dpquery.sql.windows import direction
 
+DIGITS = 400  # before and after the point of a factor: beyond them a double is infinite or 0
 ADDITIVE = ("count", "units", "total")  # cards whose ratio has an error bar
 
 
@@ -171,9 +173,14 @@ def _arithmetic(above: Above, node: exp.Binary) -> Affine | None:
 
 
 def _scaled(found: Affine | None, factor: Fraction | None) -> Affine | None:
-    if found is None or not factor:
+    if found is None or not factor or _long(found.factor):
         return None
     return Affine(found.aggregate, found.factor * factor, found.offset * factor)
+
+
+def _long(factor: Fraction) -> bool:
+    """Whether a factor has grown beyond any double's reach, so that no error bar is worth its digits."""
+    return factor.numerator.bit_length() + factor.denominator.bit_length() > 8 * DIGITS
 
 
 def _moved(found: Affine | None, by: Fraction | None) -> Affine | None:
@@ -195,12 +202,18 @@ def _constant(node: exp.Expr) -> Fraction | None:
             inner = _constant(node.this)
             return None if inner is None else -inner
         case exp.Literal() if not node.is_string and len(node.name) <= 40:
-            try:
-                return Fraction(node.name)
-            except ValueError:
-                return None
+            return _number(node.name)
         case _:
             return None
+
+
+def _number(text: str) -> Fraction | None:
+    """The exact number; None where its exponent lies beyond any double's, which would only be written out at length."""
+    try:
+        number = Decimal(text)
+    except ArithmeticError:
+        return None
+    return Fraction(number) if number.is_finite() and (not number or abs(number.adjusted()) <= DIGITS) else None
 
 
 def _ratio(above: Above, node: exp.Expr) -> Ratio | None:
@@ -240,4 +253,6 @@ def _quotient(above: Above, top: Affine | None, bottom: Affine | None) -> Ratio 
 
 
 def _times(found: Ratio | None, factor: Fraction | None) -> Ratio | None:
-    return None if found is None or not factor else Ratio(found.top, found.bottom, found.factor * factor)
+    if found is None or not factor or _long(found.factor):
+        return None
+    return Ratio(found.top, found.bottom, found.factor * factor)

@@ -2,23 +2,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import people
+import attack_lab
 import pytest
 
 from dpquery.engine.session import Session
 
-Pair = tuple[Session, Session]
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The data set with noise off."""
+    with attack_lab.opened(attack_lab.made(tmp_path_factory.mktemp("lab"))) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Two neighbours, noise off: everybody, and everybody but one person."""
-    folder = tmp_path_factory.mktemp("pair")
-    with people.opened(people.made(folder / "all"), people.made(folder / "without", people.DATA + people.WITHOUT)) as (whole, without):
-        yield whole, without
-
-
-@pytest.fixture(scope="session")
-def whole(pair: Pair) -> Session:
-    """Everybody, noise off."""
-    return pair[0]
+def ordinary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The data set under an ordinary budget."""
+    with attack_lab.opened(attack_lab.made(tmp_path_factory.mktemp("ordinary"), more=attack_lab.ORDINARY)) as session:
+        yield session
