@@ -43,11 +43,11 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A grouping key as the statement knows it: its plan key, the expressions that are it, and the node that spelled it."""
+    """A grouping key as the statement knows it: its plan key, the expressions that are it, and the nodes that spelled it."""
 
     key: Key
     values: tuple[Scalar, ...]
-    node: exp.Expr
+    nodes: tuple[exp.Expr, ...]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Above:
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         """The key's column where the node spells a key: the same column by lineage, or the same expression of such columns."""
-        if isinstance(node, exp.Literal) or not any(type(node) is type(keyed.node) for keyed in self.keys):
+        if isinstance(node, exp.Literal) or not any(type(node) is type(one) for keyed in self.keys for one in keyed.nodes):
             return None
         if isinstance(node, exp.Column):
             seen = self.scope.find(node)

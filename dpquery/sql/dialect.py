@@ -52,6 +52,7 @@ def parse(text: str, dialect: str = "duckdb") -> Parsed:
     tokens = _tokens(text, reader)
     _check_size(text, tokens)
     _check_start(text, tokens)
+    _check_joins(text, tokens)
     options, named, rest = Cutter(text, tokens).cut()
     return Parsed(text, _tree(text, rest, reader), options, named)
 
@@ -67,6 +68,8 @@ def _tokens(text: str, reader: Dialect) -> list[Token]:
         raise Refused("TOO_LONG", f"the statement has {len(text)} characters; at most {LONGEST} are read")
     if "\x00" in text:
         raise _syntax("a NUL character", text, _at(text, text.index("\x00")))
+    if (odd := next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), None)) is not None:
+        raise _syntax("half a character (a surrogate), which cannot be passed on", text, _at(text, odd))
     try:
         tokens = list(reader.tokenize(text))
     except SqlglotError:
@@ -116,6 +119,25 @@ def _check_start(text: str, tokens: Sequence[Token]) -> None:
         instead = "`dpquery explain`, or the client's explain()" if first == "EXPLAIN" else "a SELECT statement"
         raise Refused("NOT_A_SELECT", f"{first} is not answered: only SELECT is", position=where(tokens[0]), instead=instead, source=text)
     raise _syntax(f"a statement starts with SELECT, WITH or FROM, not with {tokens[0].text[:40]!r}{near(first, STARTS[:3])}", text, where(tokens[0]))
+
+
+def _check_joins(text: str, tokens: Sequence[Token]) -> None:
+    """Refuses a JOIN whose condition does not come before the next JOIN: the parser takes a time that doubles with each of them."""
+    open_joins = [False]
+    for index, token in enumerate(tokens):
+        kind = token.token_type
+        if kind in OPENING:
+            open_joins.append(False)
+        elif kind in CLOSING and len(open_joins) > 1:
+            open_joins.pop()
+        elif kind in (TokenType.ON, TokenType.USING):
+            open_joins[-1] = False
+        elif kind is TokenType.JOIN:
+            if open_joins[-1]:
+                message = "a JOIN follows another one that has no condition yet"
+                raise Refused("NESTED_JOIN", message, position=where(token), instead="each JOIN followed by its own ON or USING", source=text)
+            words = [before.text.upper() for before in tokens[max(0, index - 3) : index]]
+            open_joins[-1] = not any(word in ("CROSS", "NATURAL", "POSITIONAL") for word in words)
 
 
 def _tree(text: str, tokens: list[Token], reader: Dialect) -> exp.Expr:

@@ -7,6 +7,7 @@ the literal branches of CASE. One key without a source makes all keys private.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from sqlglot import exp
@@ -14,7 +15,8 @@ from sqlglot import exp
 from dpquery.plan.coerce import Mismatch, convert, rescaled
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
-from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns
+from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns, replaced
+from dpquery.plan.scalar import walk as parts
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.fields import take
@@ -44,8 +46,12 @@ def keyed(statement: Statement, nodes: Sequence[tuple[str, exp.Expr]], scope: Sc
         if value.type.kind in (Kind.INTERVAL, Kind.NULL):
             raise statement.refuse("KEY_TYPE", f"a key cannot be of type {value.type}", node, "a CAST to another type")
         best = _as_public(side, value)
-        if not any(best in known.values for known in found):
-            found.append(Keyed(Key(name, best, best.type), tuple({value: None, best: None}), bare(node)))
+        same = next((i for i, known in enumerate(found) if best in known.values), None)
+        if same is None:
+            found.append(Keyed(Key(name, best, best.type), tuple({value: None, best: None}), (bare(node),)))
+        else:
+            known = found[same]
+            found[same] = replace(known, values=tuple({**dict.fromkeys(known.values), value: None}), nodes=(*known.nodes, bare(node)))
     if len(found) > MOST_KEYS:
         raise statement.refuse("TOO_COMPLEX", f"at most {MOST_KEYS} keys", nodes[MOST_KEYS][1])
     return tuple(found)
@@ -131,7 +137,8 @@ def _as_public(side: Bound, value: Scalar) -> Scalar:
 
 def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     """Where a list of all keys comes from; empty if any key has no source."""
-    known, steady = facts(side.rel, side.kept), firm(side.rel)
+    steady = firm(side.rel)
+    known = _as_keys(facts(side.rel, side.kept), steady)
     publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
     found: list[KeySource] = []
     for name, places in _by_table(keys, publics, steady).items():
@@ -146,6 +153,18 @@ def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
                 return ()
             found.append(source)
     return tuple(found)
+
+
+def _as_keys(known: Sequence[Scalar], steady: frozenset[int]) -> tuple[Scalar, ...]:
+    """The conditions, and each once more with public columns in place of the private ones that they equal in every row."""
+    equal: dict[Scalar, Scalar] = {}
+    for fact in known:
+        pair = equality(fact)
+        for one, other in (pair, pair[::-1]) if pair is not None else ():
+            if one.public is None and other.public is not None and other.id in steady:
+                equal.setdefault(one, other)
+    again = [replaced(fact, equal) for fact in known if equality(fact) is None and columns(fact) & equal.keys()]
+    return (*known, *again)
 
 
 def _by_table(keys: Sequence[Keyed], publics: Mapping[str, Public], steady: frozenset[int]) -> dict[str, tuple[int, ...]]:
@@ -171,21 +190,17 @@ def _origin(keys: Sequence[Keyed], places: Sequence[int]) -> str:
 def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
     """A list from declared values, from a condition on the very key, or from the branches of CASE."""
     value = key.value
-    prune: tuple[Scalar, ...] = ()
-    if isinstance(value, Column):
-        if value.id not in steady:
-            return None
-        prune = tuple(fact for fact in known if _reads_only(fact, {value.id}))
-        if value.values is not None:
-            return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
     if not all(column.id in steady for column in columns(value)):
         return None
+    prune = tuple(fact for fact in known if _is_about(fact, value))
+    if isinstance(value, Column) and value.values is not None:
+        return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
     for fact in known:
         listed = _listed(fact, value, key.type)
         if listed is not None:
             return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune)
     branches = _branches(value, key.type)
-    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches))
+    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune)
 
 
 def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:
@@ -196,6 +211,11 @@ def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:
 def _reads_only(fact: Scalar, ids: set[int]) -> bool:
     read = {column.id for column in columns(fact)}
     return bool(read) and read <= ids
+
+
+def _is_about(fact: Scalar, value: Scalar) -> bool:
+    """Whether the condition reads the key's expression and nothing else."""
+    return bool(columns(value)) and value in parts(fact) and not columns(replaced(fact, {value: Literal(None, value.type)}))
 
 
 def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:

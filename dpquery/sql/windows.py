@@ -81,7 +81,7 @@ def _frame(above: Above, spec: exp.WindowSpec) -> str:
 
 def _edge(above: Above, spec: exp.WindowSpec, word: str, at: object, side: object) -> str:
     text = str(at).upper()
-    if text == "CURRENT ROW":
+    if text == "CURRENT ROW" and not side:
         return text
     direction_word = str(side or "").lower()
     if direction_word in SIDES and text == "UNBOUNDED":

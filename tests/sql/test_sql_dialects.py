@@ -1,0 +1,115 @@
+"""The clause in front of the parser, five dialects, and places that stay true."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import pytest
+from sql_shop import HERE, ask, summary
+
+from dpquery.errors import Refused
+from dpquery.sql.clause import Name, Text
+from dpquery.sql.dialect import DIALECTS, parse
+
+CASES = json.loads((HERE.parent / "cases" / "cases.json").read_text())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_cases_parse_in_every_dialect(dialect: str) -> None:
+    """But for what is no statement at all, and DuckDB's own spellings."""
+    for case in CASES:
+        code = parse_code(case["sql"], dialect)
+        assert code in ("", "NESTED_RELEASE") or case["kind"] == "reject", (case["id"], code)
+        assert code in ("", "SYNTAX", "SEVERAL_STATEMENTS", "NESTED_RELEASE", "BOUNDS_NOT_LITERAL"), (case["id"], code)
+
+
+def parse_code(sql: str, dialect: str) -> str:
+    try:
+        parse(sql, dialect)
+    except Refused as refused:
+        return refused.code
+    return ""
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_same_question_in_every_dialect(dialect: str) -> None:
+    sql = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-9, max_groups_contributed=2) country, "
+        "COUNT(*, contribution_bounds_per_group => (0, 5)) AS n, SUM(age, contribution_bounds_per_row => (0, 90), epsilon => 0.1) AS s "
+        "FROM users WHERE age > 3 AND city LIKE 'x%' GROUP BY country HAVING n > 3 ORDER BY n DESC NULLS LAST LIMIT 3"
+    )
+    assert summary(ask(sql, dialect=dialect)) == summary(ask(sql))
+    assert ask(sql, dialect=dialect).options == ask(sql).options
+
+
+def test_nulls_are_ordered_as_the_dialect_does() -> None:
+    sql = "SELECT city, COUNT(*) AS n FROM users GROUP BY city ORDER BY n"
+    assert "ORDER BY t.a0 NULLS LAST" in ask(sql).post.sql
+    assert "ORDER BY t.a0 NULLS FIRST" in ask(sql, dialect="bigquery").post.sql
+
+
+def test_integers_are_divided_as_the_dialect_does() -> None:
+    sql = "SELECT COUNT(*) / 2 AS h FROM users WHERE age / 2 = 1"
+    assert "div(" in str(summary(ask(sql))["rel"])
+    assert "intdiv(" in str(summary(ask(sql, dialect="postgres"))["rel"])
+
+
+def test_quotation_marks_of_bigquery() -> None:
+    assert summary(ask('SELECT COUNT(*) FROM `users` WHERE `city` = "x"', dialect="bigquery")) == summary(
+        ask("SELECT COUNT(*) FROM users WHERE city = 'x'")
+    )
+
+
+def test_unknown_dialect() -> None:
+    with pytest.raises(Refused) as caught:
+        ask("SELECT 1", dialect="duckbd")
+    assert caught.value.code == "DIALECT"
+    assert "duckdb" in caught.value.message
+
+
+def test_the_clause_is_cut_out_and_kept() -> None:
+    sql = """SELECT -- a comment
+  WITH DIFFERENTIAL_PRIVACY OPTIONS(
+    epsilon = .5, rho = 1e-3, delta = -2.50, noise = 'laplace', "max_rows_per_group" = +3, privacy_unit_column = u."User_Id")
+  COUNT(*, contribution_bounds_per_group => (-1, .5)) FROM users u"""
+    parsed = parse(sql)
+    assert parsed.options is not None
+    assert [(one.name, one.value, str(one.position)) for one in parsed.options] == [
+        ("epsilon", Fraction(1, 2), "line 3, column 5"),
+        ("rho", Fraction(1, 1000), "line 3, column 19"),
+        ("delta", Fraction(-5, 2), "line 3, column 31"),
+        ("noise", Text("laplace"), "line 3, column 46"),
+        ("max_rows_per_group", Fraction(3), "line 3, column 65"),
+        ("privacy_unit_column", Name(("u", "User_Id")), "line 3, column 92"),
+    ]
+    ((start, (bounds,)),) = parsed.named.items()
+    assert sql[start : start + 5] == "COUNT"
+    assert (bounds.name, bounds.value) == ("contribution_bounds_per_group", (Fraction(-1), Fraction(1, 2)))
+    assert parsed.tree.sql() == "SELECT COUNT(*) FROM users AS u"
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT COUNT(*)\nFROM nosuch", "line 2, column 6"),
+        ("SELECT COUNT(*)\r\nFROM\tnosuch", "line 2, column 6"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(nope)\nFROM users", "line 1, column 59"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY\nOPTIONS(epsilon=1,\ndelta=1e-6) COUNT(*),\n nope FROM users", "line 4, column 2"),
+        ("SELECT SUM(age, contribution_bounds_per_group =>\n (0, 1)), SUM(nope) FROM users", "line 2, column 15"),
+        ("SELECT 'é', COUNT(*) FROM users WHERE nope > 1", "line 1, column 39"),
+        ('SELECT /* x\n y */ COUNT(*) FROM users WHERE "no pe" > 1', "line 2, column 33"),
+    ],
+)
+def test_places_are_those_of_the_text_as_written(sql: str, place: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(sql)
+    assert caught.value.code in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE")
+    assert str(caught.value.position) == place
+
+
+def test_a_refusal_shows_the_line_and_points_at_the_place() -> None:
+    with pytest.raises(Refused) as caught:
+        ask("SELECT COUNT(*)\nFROM users\nWHERE agee > 3")
+    assert "    WHERE agee > 3\n          ^^^^" in str(caught.value)
+    assert caught.value.as_dict()["position"] == {"line": 3, "column": 7}

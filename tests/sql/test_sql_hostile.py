@@ -1,0 +1,184 @@
+"""Hostile text: whatever is written, nothing but Refused escapes, and no refusal is a reader's own failure."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+from sql_shop import HERE, ask
+
+from dpquery.errors import Refused
+from dpquery.sql.dialect import DIALECTS
+
+STATEMENTS = [case["sql"] for path in sorted((HERE / "cases").glob("*.yaml")) for case in YAML(typ="safe").load(path)]
+STATEMENTS += [case["sql"] for case in json.loads((HERE.parent / "cases" / "cases.json").read_text())]
+WORDS = sorted({word for sql in STATEMENTS for word in sql.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()})
+
+
+def refusal(sql: str, dialect: str) -> Refused | None:
+    try:
+        ask(sql, dialect=dialect)
+    except Refused as refused:
+        return refused
+    return None
+
+
+def code(sql: str, dialect: str = "duckdb") -> str:
+    """The code of the refusal; empty for an answer."""
+    refused = refusal(sql, dialect)
+    if refused is None:
+        return ""
+    assert refused.code != "UNREADABLE", sql
+    assert refused.source is not None
+    assert str(refused)
+    return refused.code
+
+
+REPEATED: dict[str, Any] = {
+    "parentheses": lambda n: "SELECT " + "(" * n + "1" + ")" * n,
+    "open parentheses": lambda n: "SELECT " + "(" * n,
+    "NOT": lambda n: "SELECT " + "NOT " * n + "1",
+    "minus": lambda n: "SELECT " + "- " * n + "1",
+    "CASE": lambda n: "SELECT " + "CASE WHEN " * n + "1" + " THEN 1 END" * n,
+    "sum": lambda n: "SELECT COUNT(*) FROM users WHERE " + "age + " * n + "1 > 0",
+    "sum above": lambda n: "SELECT " + "COUNT(*) + " * n + "1 FROM users",
+    "AND": lambda n: "SELECT COUNT(*) FROM users WHERE " + "age > 1 AND " * n + "age > 1",
+    "AND above": lambda n: "SELECT COUNT(*) FROM users HAVING " + "COUNT(*) > 1 AND " * n + "COUNT(*) > 1",
+    "casts": lambda n: "SELECT COUNT(*)" + "::int" * n + " FROM users",
+    "dots": lambda n: "SELECT a" + ".a" * n + " FROM users",
+    "indexes": lambda n: "SELECT COUNT(*)" + "[1]" * n + " FROM users",
+    "joins": lambda n: "SELECT COUNT(*) FROM users" + " JOIN users" * n,
+    "cross joins": lambda n: "SELECT COUNT(*) FROM users" + " CROSS JOIN users" * n,
+    "natural joins": lambda n: "SELECT COUNT(*) FROM users" + " NATURAL JOIN users" * n,
+    "lateral joins": lambda n: "SELECT COUNT(*) FROM users" + " JOIN LATERAL (SELECT 1) ON TRUE" * n,
+    "joins with conditions": lambda n: "SELECT COUNT(*) FROM users" + " JOIN users USING (user_id)" * n,
+    "joins in parentheses": lambda n: "SELECT COUNT(*) FROM " + "(users JOIN " * n + "users" + ")" * n,
+    "commas": lambda n: "SELECT COUNT(*) FROM users" + ", users" * n,
+    "unions": lambda n: "SELECT 1" + " UNION ALL SELECT 1" * n,
+    "subqueries": lambda n: "SELECT COUNT(*) FROM " + "(SELECT * FROM " * n + "users" + ")" * n,
+    "WITH": lambda n: "WITH a AS (" * n + "SELECT 1" + ") SELECT 1" * n,
+    "functions": lambda n: "SELECT " + "abs(" * n + "1" + ")" * n,
+    "lists": lambda n: "SELECT " + "[" * n + "1" + "]" * n,
+    "structs": lambda n: "SELECT " + "{a: " * n + "1" + "}" * n,
+    "intervals": lambda n: "SELECT " + "INTERVAL " * n + "1",
+    "types": lambda n: "SELECT CAST(1 AS " + "STRUCT(a " * n + "INT" + ")" * n + ")",
+    "lambdas": lambda n: "SELECT " + "x -> " * n + "1",
+    "concatenation": lambda n: "SELECT COUNT(*) FROM users WHERE city" + " || city" * n + " = 'x'",
+    "options": lambda n: "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(" + "epsilon=1," * n + ") COUNT(*) FROM users",
+    "arguments": lambda n: "SELECT SUM(age" + ", epsilon => 1" * n + ") FROM users",
+    "items": lambda n: "SELECT " + "COUNT(*), " * n + "1 FROM users",
+    "comments": lambda n: "SELECT COUNT(*) FROM users " + "/*" * n,
+    "quotes": lambda n: "SELECT COUNT(*) FROM users WHERE city = " + "'" * (2 * n + 1),
+    "semicolons": lambda n: ";" * n,
+    "digits": lambda n: "SELECT COUNT(*) FROM users WHERE age > " + "9" * n,
+    "names": lambda n: "SELECT COUNT(*) FROM " + "u" * n,
+}
+
+
+@pytest.mark.parametrize("count", [40, 400, 10_000])
+@pytest.mark.parametrize("name", REPEATED)
+def test_repetition(name: str, count: int) -> None:
+    found = code(REPEATED[name](count))
+    if count == 10_000 and name not in ("semicolons", "digits", "names", "comments", "quotes"):
+        assert found in ("TOO_COMPLEX", "TOO_LONG", "NESTED_JOIN")
+
+
+def test_a_megabyte() -> None:
+    assert code("SELECT COUNT(*) FROM users WHERE city = '" + "x" * 2**20 + "'") == "TOO_LONG"
+    assert code("SELECT COUNT(*) FROM users " + " " * 2**20) == "TOO_LONG"
+
+
+def test_a_long_list_of_literals_is_read() -> None:
+    cities = ", ".join(f"'city {i}'" for i in range(10_000))
+    assert code(f"SELECT city, COUNT(*) FROM users WHERE city IN ({cities}) GROUP BY city") == ""
+    assert code(f"SELECT city, COUNT(*) FROM users WHERE city IN ({cities}, 'x') GROUP BY city") == "TOO_COMPLEX"
+
+
+def test_aliases_do_not_grow_without_limit() -> None:
+    doubled = ", ".join(f"x{i} + x{i} AS x{i + 1}" for i in range(60))
+    assert code(f"SELECT COUNT(*) AS x0, {doubled} FROM users") == "TOO_COMPLEX"
+    inner = "SELECT age + 0 AS x FROM users"
+    for _ in range(25):
+        inner = f"SELECT x + x AS x FROM ({inner})"
+    assert code(f"SELECT SUM(x) FROM ({inner})") in ("", "TOO_COMPLEX")
+
+
+def test_queries_do_not_grow_without_limit() -> None:
+    chain = ", ".join(f"t{i + 1} AS (SELECT a.user_id FROM t{i} a JOIN t{i} b ON a.user_id = b.user_id)" for i in range(30))
+    assert code(f"WITH t0 AS (SELECT * FROM users), {chain} SELECT COUNT(*) FROM t30") == "TOO_COMPLEX"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("", " ", ";", "\n\n", "--", "/**/", "\x00", "SELECT \x00", "SELECT COUNT(*) FROM users\x00", "\ufeffSELECT COUNT(*) FROM users"),
+        *(
+            "SELECT 'é\u202e' FROM users",
+            "SELECT COUNT(*) AS \u200b FROM users",
+            "ＳＥＬＥＣＴ 1",
+            "SELECT COUNT(*) FROM ｕｓｅｒｓ",
+            "SELECT '\ud800'",
+        ),
+        *("SELECT COUNT(*) FROM users WHERE city = E'\\x00'", "SELECT COUNT(*), e'\\0' FROM users", "SELECT $$", "SELECT $a$ $b$", "SELECT \\"),
+        *("SELECT", "SELECT FROM", "FROM", "WITH", "(", ")", "SELECT (", "SELECT COUNT(", "SELECT COUNT(*) FROM", "SELECT * FROM users GROUP BY ALL"),
+        *(
+            "SELECT WITH",
+            "SELECT WITH DIFFERENTIAL_PRIVACY",
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(",
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(a",
+        ),
+        *(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=",
+            "SELECT SUM(age, epsilon =>",
+            "SELECT SUM(age, epsilon => (",
+            "SELECT SUM(epsilon => 1)",
+        ),
+        *(
+            "SELECT => 1",
+            "SELECT (a => 1)",
+            "SELECT COUNT(*) FROM users WHERE (age, epsilon => 1) = 3",
+            "SELECT [epsilon => 1]",
+            "SELECT COUNT (epsilon => 1)",
+        ),
+    ],
+)
+def test_odd_text(sql: str) -> None:
+    code(sql)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.sampled_from(STATEMENTS), st.data())
+def test_damaged_statements(sql: str, data: st.DataObject) -> None:
+    """A statement of the cases with words dropped, swapped, repeated or put in, in any dialect."""
+    words = sql.split(" ")
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        match data.draw(st.sampled_from(["drop", "swap", "put", "replace"])):
+            case "drop" if len(words) > 1:
+                del words[at]
+            case "swap":
+                other = data.draw(st.integers(0, len(words) - 1))
+                words[at], words[other] = words[other], words[at]
+            case "put":
+                words.insert(at, data.draw(st.sampled_from(WORDS)))
+            case _:
+                words[at] = data.draw(st.sampled_from(WORDS))
+    code(" ".join(words), data.draw(st.sampled_from(DIALECTS)))
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=20), st.sampled_from(DIALECTS))
+def test_random_words(words: list[str], dialect: str) -> None:
+    code("SELECT " + " ".join(words), dialect)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.text(max_size=60), st.sampled_from(DIALECTS))
+def test_random_text(text: str, dialect: str) -> None:
+    code(text, dialect)
+    code(f"SELECT COUNT(*) AS {text} FROM users", dialect)
+    code(f"SELECT COUNT(*) FROM users WHERE city = '{text}'", dialect)
