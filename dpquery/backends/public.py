@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import assert_never
 
 from dpquery.backends import names
 from dpquery.backends.canonical import canonical
@@ -16,7 +14,7 @@ from dpquery.errors import Refused
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
-from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns, conjuncts
+from dpquery.plan.scalar import Call, Column, columns, conjuncts, replaced
 from dpquery.privacy.resolve import Facts
 from dpquery.values.types import INTEGER, Type, Value
 
@@ -102,7 +100,7 @@ def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: S
     values = [scan(given[identity], kind) for identity, kind in zip(source.columns, types, strict=True)]
     pairs = list(zip(source.positions, source.columns, strict=True))
     stand_ins = {keys[position].value: Column(identity, "", types[i]) for i, (position, identity) in enumerate(pairs)}
-    where = [f"({sql(_replaced(condition, stand_ins), given)})" for condition in source.prune]
+    where = [f"({sql(replaced(condition, stand_ins), given)})" for condition in source.prune]
     listed = ", ".join(f"v{i}" for i in range(len(types)))
     inner = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
     present = " AND ".join(f"v{i} IS NOT NULL" for i in range(len(types)))  # NULL is a key only where a list names it
@@ -115,26 +113,8 @@ def _pruned(source: KeySource, rows: list[Row], keys: Sequence[Key], types: Sequ
     """The listed tuples for which the statement's own conditions on the keys are true."""
     stand_ins = {keys[position].value: Column(-1 - i, "", types[i]) for i, position in enumerate(source.positions)}
     given = {-1 - i: f"v{i}" for i in range(len(types))} | dict(zip(source.columns, (f"v{i}" for i in range(len(types))), strict=False))
-    where = " AND ".join(f"({sql(_replaced(condition, stand_ins), given)})" for condition in source.prune)
+    where = " AND ".join(f"({sql(replaced(condition, stand_ins), given)})" for condition in source.prune)
     values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows[: MAX_KEYS + 1]))
     columns_ = ", ".join(["i", *(f"v{i}" for i in range(len(types)))])
     kept = backend.public_rows(f"SELECT i FROM (VALUES {values}) AS l({columns_}) WHERE {where}", [INTEGER])
     return [rows[int(str(i))] for (i,) in kept]
-
-
-def _replaced(scalar: Scalar, stand_ins: Mapping[Scalar, Column]) -> Scalar:
-    """The expression with each key's own expression read from the key's column."""
-    if scalar in stand_ins:
-        return stand_ins[scalar]
-    match scalar:
-        case Literal() | Column():
-            return scalar
-        case Call(args=args):
-            return replace(scalar, args=tuple(_replaced(a, stand_ins) for a in args))
-        case Cast(arg=arg):
-            return replace(scalar, arg=_replaced(arg, stand_ins))
-        case Case(branches=branches, otherwise=otherwise):
-            made_ = tuple((_replaced(c, stand_ins), _replaced(v, stand_ins)) for c, v in branches)
-            return replace(scalar, branches=made_, otherwise=None if otherwise is None else _replaced(otherwise, stand_ins))
-        case _:
-            assert_never(scalar)

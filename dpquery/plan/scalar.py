@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -117,3 +117,21 @@ def conjuncts(scalar: Scalar | None) -> tuple[Scalar, ...]:
             return tuple(part for arg in args for part in conjuncts(arg))
         case _:
             return (scalar,)
+
+
+def replaced(scalar: Scalar, new: Mapping[Scalar, Scalar]) -> Scalar:
+    """The expression with others in place of some of its parts."""
+    if scalar in new:
+        return new[scalar]
+    match scalar:
+        case Literal() | Column():
+            return scalar
+        case Call(args=args):
+            return replace(scalar, args=tuple(replaced(arg, new) for arg in args))
+        case Cast(arg=arg):
+            return replace(scalar, arg=replaced(arg, new))
+        case Case(branches=branches, otherwise=otherwise):
+            parts = tuple((replaced(condition, new), replaced(result, new)) for condition, result in branches)
+            return replace(scalar, branches=parts, otherwise=None if otherwise is None else replaced(otherwise, new))
+        case _:
+            assert_never(scalar)
