@@ -81,9 +81,10 @@ class Session:
                 prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
                 record = receipt.record(prepared, self.schema, version)
             entry = ledger.charge(self.analyst, prepared.priced.price, record)
-        except (Refused, SchemaError) as refusal:
-            refusal.source = refusal.source or str(sql)
-            ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": refusal.code})
+        except (Refused, SchemaError, Fault) as failure:
+            failure.source = failure.source or str(sql)
+            if not _of_ledger(failure):
+                ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
             raise
         return self._release(prepared, entry, version, ledger, progress)
 

@@ -1,0 +1,208 @@
+"""Who is charged what, and what one analyst sees of another."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import people
+import pytest
+from people import code, rows
+
+import dpquery
+from dpquery.backends.port import BoundedSQL
+from dpquery.engine import open_session
+from dpquery.engine.session import Session
+from dpquery.errors import Fault, OverBudget
+from dpquery.ledger import open as open_ledger
+from dpquery.schema.read import read
+
+COUNT = "SELECT count(*) FROM visits"
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    return people.made(tmp_path / "kept", terms=people.ORDINARY)
+
+
+@pytest.fixture
+def asking(schema: Path) -> Iterator[Callable[[str], Session]]:
+    """Opens sessions for analysts, and closes them."""
+    made: list[Session] = []
+
+    def session(analyst: str) -> Session:
+        made.append(open_session(schema, analyst))
+        return made[-1]
+
+    yield session
+    for one in made:
+        one.close()
+
+
+def test_b2_one_query_with_private_keys_leaves_room_for_others(asking: Callable[[str], Session]) -> None:
+    """Laplace noise with a threshold spends epsilon and a selection delta: its account still counts epsilons."""
+    session = asking("bob")
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (noise = LAPLACE, epsilon = 1, delta = 1e-9)"
+    session.query(f"SELECT {clause} country, count(DISTINCT pid) FROM people GROUP BY country")
+    balance = session.budget()
+    assert balance.spent.epsilon == 1
+    assert balance.left.epsilon == 1
+
+
+def test_b3_b4_an_analyst_sees_the_own_account_only(asking: Callable[[str], Session]) -> None:
+    """Another analyst's whole budget, spent on Gaussian noise, changes no answer, refusal, receipt or balance here but for ids and times."""
+    bob = asking("bob")
+    before, receipt = bob.budget(), bob.query(COUNT, epsilon="0.5").receipt
+    other = asking("default")
+    spent = other.query("SELECT s, count(*) FROM visits GROUP BY s", epsilon=2, delta="2e-7")
+    assert spent.receipt["price"]["charged_epsilon"] in ("infinite", "2")
+    with pytest.raises(OverBudget):
+        other.query(COUNT, epsilon=2)
+    again = bob.query(COUNT, epsilon="0.5").receipt
+    assert {k: v for k, v in receipt.items() if k not in ("entry", "commitment", "time", "left")} == {
+        k: v for k, v in again.items() if k not in ("entry", "commitment", "time", "left")
+    }
+    assert bob.budget().entries == before.entries + 2
+    assert bob.query(COUNT, epsilon=1).table.num_rows == 1, "a reserved cap can be spent to the end"
+    assert "default" not in str(bob.budget().as_dict())
+
+
+def test_b5_w9_n12_each_asking_is_charged_and_drawn_anew(asking: Callable[[str], Session]) -> None:
+    """Stored answers come later; until then a second asking, by anybody, costs the same and is no copy."""
+    answers = []
+    for name in ("bob", "bob", "default"):
+        session = asking(name)
+        before = session.budget().spent.epsilon or Decimal(0)
+        answers.append(rows(session, "SELECT k, sum(x), count(*) FROM visits WHERE k IN (0, 1, 2, 3) GROUP BY k", epsilon="0.25", delta=0))
+        assert (session.budget().spent.epsilon or Decimal(0)) - before == Decimal("0.25")
+    assert len({str(answer) for answer in answers}) == 3
+
+
+def test_n12_a_receipt_commits_to_its_own_entry_alone(asking: Callable[[str], Session], schema: Path) -> None:
+    receipt = asking("bob").query(COUNT).receipt
+    with open_ledger(schema.with_suffix(".ledger"), read(schema)) as ledger:
+        lines = list(ledger.export())
+    head = lines[-1].split('"link":"')[1].split('"')[0]
+    assert receipt["commitment"] in "".join(lines)
+    assert head not in str(receipt)
+    assert len(receipt["entry"]) >= 16
+
+
+def test_b6_unlisted_names_share_one_account(asking: Callable[[str], Session]) -> None:
+    for name in ("ann", "zoe", "default"):
+        asking(name).query(COUNT, epsilon="0.5")
+    assert asking("somebody else").budget().spent.epsilon == Decimal("1.5")
+    assert asking("somebody else").query(COUNT, epsilon="0.5").receipt["analyst"] == "default"
+    assert code(asking("anybody"), COUNT, epsilon="0.5") == "OVER_BUDGET"
+
+
+def test_b9_spent_amounts_are_shown_as_sums_cap_and_ladder(asking: Callable[[str], Session]) -> None:
+    shown = asking("bob").budget().as_dict()
+    assert set(shown["spent"]) == {"epsilon", "rho", "delta"}
+    assert shown["guarantee"] == {"epsilon": "2", "delta": "0.0000005"}
+    assert [rung["rho"] for rung in shown["ladder"]][:2] == ["0.001953125", "0.00390625"]
+
+
+def test_b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded(
+    asking: Callable[[str], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = asking("bob")
+    assert code(session, "SELECT max(x) FROM visits") == "MIN_MAX"
+    assert session.budget().spent.epsilon == 0
+
+    def broken(lowered: BoundedSQL, key_types: object, parts: int) -> object:
+        raise ValueError("Conversion Error: could not convert 'SECRET-VALUE'")
+
+    monkeypatch.setattr(session.backend, "run", broken)
+    with pytest.raises(Fault) as failed:
+        session.query(COUNT, epsilon="0.5")
+    assert failed.value.code == "INTERNAL"
+    assert "SECRET" not in str(failed.value) + repr(failed.value.__context__) * (not failed.value.__suppress_context__)
+    assert failed.value.entry
+    balance = session.budget()
+    assert (balance.spent.epsilon, balance.timeouts) == (Decimal("0.5"), 1), "a failure may tell of a row: it counts as a time-out does"
+
+
+def test_b10_the_price_of_what_runs_is_that_of_what_was_charged(asking: Callable[[str], Session], monkeypatch: pytest.MonkeyPatch) -> None:
+    from dpquery.accounting.event import Price
+
+    session = asking("bob")
+    monkeypatch.setattr("dpquery.engine.session.reprice", lambda bounds, priced, adjacency: Price(None, priced.price.rho, priced.price.delta))
+    with pytest.raises(Fault) as failed:
+        session.query(COUNT, epsilon="0.5")
+    assert failed.value.code == "PRICE_DIFFERS"
+    assert session.budget().spent.epsilon == Decimal("0.5")
+
+
+def test_b10_a_ledger_that_fails_after_the_charge_does_not_say_that_nothing_was_charged(
+    asking: Callable[[str], Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = asking("bob")
+    ledger = session.ledger
+
+    def locked(*given: object) -> None:
+        raise Fault("LEDGER_LOCKED", "the ledger is in use by another process; nothing was charged", instead="try again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "settle", locked)
+        assert session.query(COUNT, epsilon="0.25").table.num_rows == 1, "the charge is on the disk; its outcome is not what the answer waits for"
+        patch.setattr(ledger, "balance", locked)
+        with pytest.raises(Fault) as failed:
+            session.query(COUNT, epsilon="0.25")
+    assert failed.value.code == "LEDGER_LOCKED"
+    assert "nothing was charged" not in str(failed.value)
+    assert "stays charged" in str(failed.value)
+    assert failed.value.entry
+    assert session.budget().spent.epsilon == Decimal("0.5")
+
+
+def test_refused_and_failed_questions_are_logged(asking: Callable[[str], Session], schema: Path) -> None:
+    session = asking("bob")
+    for statement in ("SELECT max(x) FROM visits", "SELECT count(*) FROM visits LIMIT 1 PERCENT"):
+        code(session, statement)
+    hidden = schema.with_suffix(".hidden")
+    schema.with_suffix(".duckdb").rename(hidden)
+    assert code(session, COUNT) == "DATA_MISSING"
+    hidden.rename(schema.with_suffix(".duckdb"))
+    logged = [line.body for line in session.ledger.entries("bob")]
+    refused = [body["code"] for body in logged if body["event"] == "refused"]
+    assert refused[:2] == ["MIN_MAX", "LIMIT_PERCENT"]
+    assert refused[-1] == "DATA_MISSING"
+    assert all(body["epsilon"] == "0" for body in logged if body["event"] == "refused")
+
+
+def test_e_four_threads_get_no_more_than_the_budget(asking: Callable[[str], Session]) -> None:
+    """Check and debit are one transaction: of four threads with a price of the whole, one is answered."""
+    sessions = [asking("bob") for _ in range(4)]
+    for session in sessions:
+        session.explain(COUNT)
+    outcomes: list[str] = []
+    barrier = threading.Barrier(4)
+
+    def ask(session: Session) -> None:
+        barrier.wait()
+        try:
+            session.query(COUNT, epsilon=2)
+            outcomes.append("answered")
+        except OverBudget as refused:
+            outcomes.append(refused.code)
+
+    threads = [threading.Thread(target=ask, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["OVER_BUDGET"] * 3 + ["answered"]
+    assert sessions[0].budget().spent.epsilon == 2
+
+
+def test_e_no_argument_skips_the_noise_or_the_charge() -> None:
+    """There is no raw reader, no seed, no flag that turns post-processing, noise or accounting off."""
+    taken = set(inspect.signature(Session.query).parameters)
+    assert taken == {"self", "sql", "epsilon", "delta", "rho", "dialect", "confidence", "progress"}
+    assert set(inspect.signature(dpquery.connect).parameters) == {"schema", "analyst", "ledger"}
+    methods = {name for name, _ in inspect.getmembers(Session, inspect.isfunction) if not name.startswith("_")}
+    assert methods == {"query", "explain", "budget", "tables", "close"}
