@@ -13,7 +13,9 @@ from sqlglot import ErrorLevel, exp
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.schema.model import Table
 from dpquery.sql.clock import told
+from dpquery.sql.fields import take
 from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
+from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.sides import Open
 from dpquery.values.types import Kind, Type
 
@@ -68,7 +70,7 @@ def selected(
 
 
 def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
-    """The text of an expression that was read already, its columns under the names of this place."""
+    """The text of an expression that was read already, its columns under the names of this place. What would fail is NULL, as on private rows."""
 
     def rename(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column):
@@ -76,7 +78,23 @@ def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
         table, _, name = called[_id(scope.column(below))].partition(".")
         return exp.column(name, table=table)
 
-    return written(node.transform(rename))
+    return " AND ".join(_total(part.transform(rename)) for part in conjunct_nodes(node))
+
+
+NEVER_FAIL = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Like),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
+)
+
+
+def _total(node: exp.Expr) -> str:
+    """The text; NULL where a divisor is 0, and where anything else fails. Plain comparisons stay bare, so that a join can hash them."""
+    for division in reversed(list(node.find_all(exp.Div, exp.IntDiv, exp.Mod))):  # from within outwards
+        divisor = take(division, "this", "expression", "typed", "safe")[1]
+        if not isinstance(divisor, exp.Literal) or divisor.name in ("0", "0.0"):
+            divisor.replace(exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+    text = written(node)
+    return text if all(isinstance(below, NEVER_FAIL) for below in node.walk()) else f"TRY({text})"
 
 
 def written(node: exp.Expr) -> str:
@@ -103,5 +121,7 @@ def _renewed(statement: Statement, name: str, value: Scalar) -> Column:
 
 
 def _cast(text: str, kind: Type) -> str:
+    """The text in its declared type, NULL where it does not fit; a float without NaN and without a negative zero."""
     name = f"DECIMAL(38,{kind.scale})" if kind.kind is Kind.DECIMAL else TYPES[kind.kind]
-    return f"TRY_CAST({text} AS {name})"
+    cast = f"TRY_CAST({text} AS {name})"
+    return f"NULLIF({cast} + 0.0, 'nan'::DOUBLE)" if kind.kind is Kind.FLOAT else cast

@@ -58,6 +58,10 @@ CASES = [
      "SELECT country, CASE WHEN people > 70 THEN 'big' ELSE 'small' END, region = 'EU' FROM countries"),
     ("(SELECT country, DATE '2024-05-06' AS d FROM countries WHERE CURRENT_DATE = DATE '2024-05-06')", "SELECT country, DATE '2024-05-06' FROM countries"),
     ("(SELECT country FROM countries WHERE country IN ('US', 'it''s', '\\'))", "SELECT country FROM countries WHERE country = 'US'"),
+    ("(SELECT country, people % (people - 80) AS a, 1 / (people / (people - 80)) AS b, coalesce(people // 0, 7) AS c FROM countries)",
+     "SELECT country, people % nullif(people - 80, 0), 1 / nullif(people / nullif(people - 80, 0), 0), 7 FROM countries"),
+    ("(SELECT country, sqrt(60 - people) AS a, CAST(country AS INTEGER) AS b FROM countries WHERE ln(people - 60) > 1 OR people >= 60)",
+     "SELECT country, CASE WHEN people = 60 THEN 0.0::DOUBLE END, NULL FROM countries WHERE people >= 60"),
     ("(WITH w AS (SELECT country FROM countries) SELECT a.country FROM w a JOIN w b ON a.country = b.country)",
      "SELECT a.country FROM countries a JOIN countries b ON a.country = b.country"),
 ]  # fmt: skip
