@@ -14,6 +14,7 @@ from dpquery.backends import cells, relation
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.relation import Script
 from dpquery.backends.scalar import literal, sql
+from dpquery.backends.values import handed
 from dpquery.plan.coerce import convert
 from dpquery.plan.release import (
     WEIGHT_BITS,
@@ -32,7 +33,7 @@ from dpquery.plan.release import (
     RowWeights,
     UnitTable,
 )
-from dpquery.values.types import INTEGER, Kind, Type, Value
+from dpquery.values.types import INTEGER, Type, Value
 
 SHORT_LIST = 200  # keys
 
@@ -79,15 +80,8 @@ def _integers(table: UnitTable, script: Script) -> _Table:
 
 
 def _key(key: Key, given: Mapping[int, str]) -> str:
-    """The key's canonical value. A date outside the years that can be handed over is NULL, so that no row can make the answer fail."""
-    text = sql(convert(key.value, key.type), given)
-    match key.type.kind:
-        case Kind.DATE:
-            return f"CASE WHEN ({text}) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN ({text}) END"
-        case Kind.TIMESTAMP:
-            return f"CASE WHEN ({text}) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN ({text}) END"
-        case _:
-            return text
+    """The key's canonical value, NULL where it cannot be handed over, so that no row can make the answer fail."""
+    return handed(sql(convert(key.value, key.type), given), key.type)
 
 
 def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -> _Table:

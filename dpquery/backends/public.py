@@ -10,6 +10,7 @@ from dpquery.backends import names
 from dpquery.backends.canonical import canonical
 from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
+from dpquery.backends.values import handed
 from dpquery.errors import Refused
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import Lookup, Public, walk
@@ -97,7 +98,7 @@ def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Ro
 
 def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:
     given = {c.id: f"c{i}" for i, c in enumerate(public.columns)}
-    values = [scan(given[identity], kind) for identity, kind in zip(source.columns, types, strict=True)]
+    values = [handed(scan(given[identity], kind), kind) for identity, kind in zip(source.columns, types, strict=True)]
     pairs = list(zip(source.positions, source.columns, strict=True))
     stand_ins = {keys[position].value: Column(identity, "", types[i]) for i, (position, identity) in enumerate(pairs)}
     where = [f"({sql(replaced(condition, stand_ins), given)})" for condition in source.prune]

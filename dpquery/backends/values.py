@@ -90,6 +90,17 @@ def _moment(value: Value) -> str:
     raise TypeError("not a timestamp")
 
 
+def handed(text: str, type_: Type) -> str:
+    """A canonical value as it can be handed over: a date beyond the years 1 to 9999, infinity too, is NULL. `text` is repeated."""
+    match type_.kind:
+        case Kind.DATE:
+            return f"CASE WHEN ({text}) BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN ({text}) END"
+        case Kind.TIMESTAMP:
+            return f"CASE WHEN ({text}) BETWEEN TIMESTAMP '0001-01-01' AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN ({text}) END"
+        case _:
+            return text
+
+
 def scan(physical: str, type_: Type) -> str:
     """A raw column as its declared type, in canonical form: what does not fit is NULL, floats have no NaN and no -0.0, texts are cut.
 

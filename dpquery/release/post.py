@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dpquery.errors import Fault, Refused
@@ -86,13 +87,25 @@ def check(post: Post, columns: Sequence[Column], limits: Limits | None = None) -
 
     try:
         with _noisy([(name, kind, ()) for name, kind, _ in columns], limits, CHECK_SECONDS) as con:
-            _answer(con, post.sql)
+            answer = _answer(con, post.sql)
     except duckdb.InterruptException:
         message = "what the statement does with the released values takes too long, even without any"
         raise Refused("POST_TOO_SLOW", message, instead="leave out what generates rows by itself") from None
     except duckdb.Error as error:
         message = f"what the statement does with the released values is not valid: {_said(error)}"
         raise Refused("POST_INVALID", message, instead="mend the expression; the rules are DuckDB's") from None
+    for field in answer.schema:
+        if not _shown(field.type):
+            message = f"a column of the answer is of a type that cannot be handed over: {field.type}"
+            raise Refused("OUTPUT_TYPE", message, instead="date_diff('day', a, b) for what lies between two moments; CAST(x AS VARCHAR)")
+
+
+def _shown(kind: pa.DataType) -> bool:
+    """Whether every format can show values of this type."""
+    import pyarrow.types as t
+
+    simple = (t.is_boolean, t.is_integer, t.is_floating, t.is_string, t.is_date32, t.is_timestamp, t.is_decimal128, t.is_null)
+    return any(fits(kind) for fits in simple)
 
 
 def _said(error: Exception) -> str:
@@ -109,6 +122,20 @@ def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("a single SELECT is wanted")
     answer: pa.Table = con.sql(sql).to_arrow_table()
+    return _dated(answer)
+
+
+def _dated(answer: pa.Table) -> pa.Table:
+    """The table, its dates beyond the years 1 to 9999 NULL as what overflows is: nobody but the engine has such dates."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(answer.schema):
+        if pa.types.is_date32(field.type) or pa.types.is_timestamp(field.type):
+            ends = [pa.scalar(end, field.type) for end in (datetime.min, datetime.max)]
+            column = answer.column(place)
+            kept = pc.and_(pc.greater_equal(column, ends[0]), pc.less_equal(column, ends[1]))
+            answer = answer.set_column(place, field, pc.if_else(kept, column, pa.scalar(None, field.type)))
     return answer
 
 
