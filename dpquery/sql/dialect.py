@@ -60,7 +60,10 @@ def parse(text: str, dialect: str = "duckdb") -> Parsed:
 @lru_cache(maxsize=64)
 def parse_view(text: str) -> exp.Expr:
     """The tree of a view's text, in DuckDB's dialect, under the same limits. Trees are never changed."""
-    return parse(text).tree
+    parsed = parse(text)
+    if parsed.options is not None or parsed.named:
+        raise Refused("VIEW_CLAUSE", "a view holds no DIFFERENTIAL_PRIVACY clause and no named arguments", source=text)
+    return parsed.tree
 
 
 def _tokens(text: str, reader: Dialect) -> list[Token]:

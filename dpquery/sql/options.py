@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sqlglot import exp
+
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
+from dpquery.plan.rel import Private
 from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
 from dpquery.plan.scalar import Column
+from dpquery.privacy.locality import rows_per_unit
 from dpquery.schema.model import Schema, Table
 from dpquery.sql.clause import Name, Option, Text
 from dpquery.sql.names import Field, Statement, fold
@@ -191,12 +195,13 @@ def _owned(one: Field, own: frozenset[int]) -> bool:
     return isinstance(one.value, Column) and one.value.id in own
 
 
-def contributions(statement: Statement, options: Chosen, keyed: bool, asks: tuple[AggregateAsk, ...]) -> Contributions:
-    """The limits in force: the statement's, else the least of its tables', else the schema's."""
+def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bool, asks: tuple[AggregateAsk, ...], node: exp.Expr) -> Contributions:
+    """The limits in force: the statement's, else the least of its tables', else the schema's, else what the plan itself bounds."""
     schema, tables = statement.schema, tuple(statement.tables.values())
     groups = options.groups if options.groups is not None else _limit(schema, tables, "max_groups_contributed")
     rows = options.rows if options.rows is not None else _limit(schema, tables, "max_rows_per_group")
-    join_rows = _limit(schema, tables, "join_rows_per_unit")
+    join_rows, most = _limit(schema, tables, "join_rows_per_unit"), rows_per_unit(rel)
+    groups, rows = groups or most, rows or most
     if not keyed or options.weights is not None:
         groups = groups or 1
     if options.weights is not None or all(ask.card == "units" or ask.per_group is not None for ask in asks):
@@ -204,7 +209,7 @@ def contributions(statement: Statement, options: Chosen, keyed: bool, asks: tupl
     for name, value in (("max_groups_contributed", groups), ("max_rows_per_group", rows)):
         if value is None:
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
-            raise statement.refuse("MISSING_LIMIT", message, instead=f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
+            raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
     return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None)
 
 

@@ -139,7 +139,7 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, 
         keys=tuple(k.key for k in keys),
         sources=sources,
         asks=asks,
-        contributions=settings.contributions(statement, chosen, bool(keys), asks),
+        contributions=settings.contributions(statement, chosen, whole.rel, bool(keys), asks, first),
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
     )
     return Question(draft, chosen.price, post, tuple(warnings))
@@ -244,8 +244,8 @@ def _check_kept(
             if not {c.id for c in columns(fact)} <= own:
                 message = "WHERE above an outer join that keeps a public table's rows can only read that table's keys"
                 raise statement.refuse("KEPT_PUBLIC", message, first, "the condition in ON, or in a subquery, or an INNER JOIN")
-    if any(ask.card == "count" and ask.argument is None for ask in above.asks):
-        warnings.append("COUNT(*) counts private rows only: rows of the public table without a match are listed, but not counted")
+    if any(ask.card != "units" and (ask.argument is None or all(c.public in side.kept for c in columns(ask.argument))) for ask in above.asks):
+        warnings.append("rows of the public table without a match are listed as keys, but COUNT(*) and aggregates of public columns leave them out")
 
 
 def _check_named(statement: Statement) -> None:
