@@ -121,7 +121,7 @@ def main(folder: Path) -> None:
                 print("\nThe true answer, for comparison:")
                 print(plain.sql(question.sql).df().to_string(index=False, max_rows=12), "\n")
         left = con.budget().left
-        print(f"Left of the budget: epsilon {left.epsilon}")
+        print(f"Left of the budget: epsilon {left.epsilon:f}")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
+from dpquery.ledger.amounts import text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
 from dpquery.plan.release import WEIGHT_BITS, Additive, GroupCap, ListedKeys, Mechanism, NoKeys, One, Part, PrivateKeys, Release, RowWeights, Units
@@ -76,7 +76,7 @@ def number(value: Fraction | None, places: int = 24) -> str:
     """A decimal string, rounded up; "infinite" where there is no finite one."""
     if value is None:
         return "infinite"
-    return format(decimal_up(value, places).normalize(), "f") if value < 10**15 else f"{Decimal(value.numerator) / value.denominator:.6e}"
+    return text(decimal_up(value, places))
 
 
 def price(prepared: Prepared) -> Mapping[str, str]:
