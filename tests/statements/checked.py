@@ -1,0 +1,248 @@
+"""The checks that every random statement passes.
+
+1. neighbours: removing or replacing one unit moves the exact sums by at most what is claimed.
+2. noise off: the answer is what plain SQL says.
+3. independence: price, text, types, key list and success do not depend on the data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import plain
+import pyarrow as pa
+from grammar import Statement
+from inside import Inside
+from worlds import FUZZED, MAIN, World
+
+from dpquery.backends.lower import lower
+from dpquery.backends.port import BoundedSQL
+from dpquery.backends.public import facts
+from dpquery.engine import asking
+from dpquery.errors import Refused
+from dpquery.mechanisms import Noise, SystemBits
+from dpquery.plan.draft import Question
+from dpquery.plan.rel import CapRows, walk
+from dpquery.plan.release import Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
+from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
+from dpquery.privacy.contribution import groups_of_a_unit
+from dpquery.privacy.cost import Priced
+from dpquery.release import answer, noise
+from dpquery.sql import read
+from dpquery.values.exact import Exact
+from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Adjacency, Kind, Type
+
+SILENT = Noise(Mechanism.LAPLACE, Fraction(1, 1000))
+Row = tuple[Any, ...]
+Lower = Callable[[Release, int], BoundedSQL]
+REFUSALS = frozenset({"MISSING_BOUNDS", "BAD_BOUNDS", "TOO_MANY_KEYS", "TOO_WIDE", "FANOUT", "TOO_COMPLEX"})
+"""What a statement of the grammar may be refused for; all of it by the schema, the public tables and the text."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A statement on its way down, up to the point where private rows are read."""
+
+    question: Question
+    release: Release
+    priced: Priced
+    lowered: BoundedSQL
+
+
+def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = lower) -> Ready:
+    """What the engine does before it reads a private row."""
+    question = read(text, made.schema)
+    release = bound(question.draft, facts(question.draft, backend), made.schema.adjacency)
+    priced = calibrate(release, asking.ask(question.options, asking.call(None, None, None, None), made.schema), made.schema.adjacency)
+    lowered = down(release, salt)
+    assert reprice(lowered.enforced, priced, made.schema.adjacency) == priced.price
+    return Ready(question, release, priced, lowered)
+
+
+def check(made: World, statement: Statement, salt: int, down: Lower = lower, wholly: bool = False) -> str:
+    """Passes, or an AssertionError that says what is wrong. Returns "answered", "capped" where plain SQL is no reference, or a code of refusal."""
+    ready = _tried(made, MAIN, statement, salt, down)
+    if isinstance(ready, Refused):
+        unit = ready.code == "UNIT_AS_OUTPUT" and any(key.value.reads <= statement.units for key in statement.keys)
+        assert unit or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
+        _same_refusal(made, statement, ready)
+        return ready.code
+    results = {name: _exact(made, name, ready) for name in made.variants}
+    neighbours(made, ready.lowered.enforced, {name: exact for name, (exact, _) in results.items()})
+    assert len({types for _, types in results.values()}) == 1, "the engine's types depend on the data"
+    if wholly:
+        independent(made, statement, salt, ready, down)
+    return noise_off(made, statement, ready, results[MAIN][0])
+
+
+def _tried(made: World, name: str, statement: Statement, salt: int, down: Lower) -> Ready | Refused:
+    try:
+        return prepared(made, Inside(made, name), statement.dp, salt, down)
+    except Refused as refused:
+        return refused
+
+
+def _exact(made: World, name: str, ready: Ready) -> tuple[Exact, tuple[str, ...]]:
+    try:
+        return Inside(made, name).typed(ready.lowered, [key.type for key in ready.release.table.keys], len(ready.release.table.parts))
+    except Exception as error:  # whatever the engine says, no statement may fail
+        raise AssertionError(f"fails on {name}: {str(error)[:300]}") from None
+
+
+# ---- 1. neighbours -------------------------------------------------------------------------------------------------------------------
+
+
+def neighbours(made: World, enforced: Enforced, results: Mapping[str, Exact]) -> None:
+    """The sums move within the claims, and few groups stand for one unit alone."""
+    for adjacency, names in ((Adjacency.ADD_REMOVE, made.removed), (Adjacency.REPLACE_ONE, made.replaced)):
+        claims = sensitivities(enforced, adjacency)
+        for name in names:
+            for part, claim in enumerate(claims):
+                within(results[MAIN], results[name], part, claim, name)
+            if enforced.selecting is not None:
+                _few_groups(results[MAIN], results[name], groups_of_a_unit(enforced), name)
+
+
+def _few_groups(one: Exact, other: Exact, most: int, name: str) -> None:
+    for a, b in ((one, other), (other, one)):
+        alone = set(a.keys) - set(b.keys)
+        assert len(alone) <= most, f"{name}: {len(alone)} groups for one unit's sake, at most {most} claimed"
+
+
+def shifts(one: Exact, other: Exact, part: int) -> list[int]:
+    """How far each group's sum differs; a group that is absent is 0."""
+    a, b = (dict(zip(exact.keys, exact.sums[part], strict=True)) for exact in (one, other))
+    return [abs(d) for key in {*a, *b} if (d := a.get(key, 0) - b.get(key, 0))]
+
+
+def norms(moved: Sequence[int]) -> tuple[int, int, int, int]:
+    """L0, Linf, L1, squared L2."""
+    return len(moved), max(moved, default=0), sum(moved), sum(s * s for s in moved)
+
+
+def within(one: Exact, other: Exact, part: int, claim: Sensitivity, name: str) -> None:
+    found = norms(shifts(one, other, part))
+    claimed = (claim.l0, claim.linf, claim.l1, claim.l2_squared)
+    assert all(f <= c for f, c in zip(found, claimed, strict=True)), f"{name}: part {part} moves by {found}, claimed {claimed}"
+
+
+# ---- 2. noise off --------------------------------------------------------------------------------------------------------------------
+
+
+def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> str:
+    """The answer without noise equals plain SQL's; "capped" where a cap left something out, which plain SQL does not know."""
+    release = ready.release
+    silent = replace(ready.priced, noises=(SILENT,) * len(ready.priced.noises))  # at any epsilon, units finer than the grid still get some noise
+    noisy = noise.add(exact, release, silent, SystemBits())
+    columns = answer.columns(noisy, release)
+    _, table, lost = answer.finished(ready.question.post, columns, release, made.schema.limits)
+    assert not lost
+    width = len(statement.keys)
+    types = [_key_type(release, statement, table, i) for i in range(width)]
+    wanted = plain.expected(made, statement, release, types, ready.priced.threshold)
+    got = _rows(table, statement)
+    if any(isinstance(rel, CapRows) for rel in walk(release.table.input)) and made.joined_rows < 1000:
+        return "capped"
+    bounding = release.table.bounding
+    if isinstance(bounding, GroupCap):
+        if bounding.idle is not None:
+            assert wanted.busiest <= bounding.groups, "a cap said to be idle would bite"
+        elif wanted.busiest > bounding.groups:
+            return "capped"
+    rows = dict(wanted.rows)
+    if isinstance(release.keys, ListedKeys):
+        listed = _listed(statement, release, [key for key, _ in got])
+        if listed is None:
+            return "merged"
+        _check_list(made, statement, release, types, rows, listed)
+    elif isinstance(release.keys, PrivateKeys):
+        assert statement.threshold or not all(key.listed for key in statement.keys), "keys with a public list are taken for private ones"
+    order = plain.upper(statement, rows, _group_order(statement))
+    assert [key for key, _ in got] == order, f"keys {[key for key, _ in got]} instead of {order}"
+    for key, values in got:
+        for j, (have, want) in enumerate(zip(values, rows[key], strict=True)):
+            assert _equal(have, want, statement.aggs[j].card), f"{statement.aggs[j].dp} of {key}: {have!r} instead of {want!r}"
+    return "answered"
+
+
+def _equal(have: Any, want: Any, card: str) -> bool:
+    if card == "mean":
+        return abs(have - want) <= 1e-9 * max(1.0, abs(want))
+    return bool(have == want) and isinstance(have, Decimal) == isinstance(want, Decimal)
+
+
+def _rows(table: pa.Table, statement: Statement) -> list[tuple[Row, Row]]:
+    columns = [table.column(place).to_pylist() for place in statement.shown]
+    width = len(statement.keys)
+    return [(tuple(c[i] for c in columns[:width]), tuple(c[i] for c in columns[width:])) for i in range(table.num_rows)]
+
+
+ARROW = {"int64": INTEGER, "double": FLOAT, "string": STRING, "bool": BOOLEAN, "date32[day]": DATE, "timestamp[us]": TIMESTAMP}
+
+
+def _key_type(release: Release, statement: Statement, table: pa.Table, place: int) -> Type:
+    found = table.schema.field(statement.shown[place]).type
+    if pa.types.is_decimal128(found):
+        return Type(Kind.DECIMAL, found.scale)
+    return ARROW.get(str(found), UUID)
+
+
+def _group_order(statement: Statement) -> tuple[int, ...]:
+    width = len(statement.keys)
+    return tuple(sorted(range(width), key=lambda i: statement.shown[i])) if statement.in_order else tuple(range(width))
+
+
+def _listed(statement: Statement, release: Release, shown: Sequence[Row]) -> set[Row] | None:
+    """The listed keys as the statement writes them. Where the plan has merged equal ones, those that are shown; None if some are not."""
+    assert isinstance(release.keys, ListedKeys)
+    order = _group_order(statement)
+    if len(release.table.keys) == len(order):
+        return {tuple(row[order.index(i)] for i in range(len(order))) for row in release.keys.rows}
+    return set(shown) if statement.having is None and statement.limit is None else None
+
+
+def _check_list(made: World, statement: Statement, release: Release, types: Sequence[Type], rows: dict[Row, Row], listed: set[Row]) -> None:
+    """Every group of plain SQL is listed; a listed key without rows is one that WHERE allows, and is shown empty. Adds these to `rows`."""
+    assert set(rows) <= listed, f"groups {set(rows) - listed} are not in the list"
+    for key in listed - set(rows):
+        assert _allowed(made, statement, types, key), f"key {key} is listed although WHERE excludes it"
+        rows[key] = plain.empty(statement, release, made)
+
+
+def _allowed(made: World, statement: Statement, types: Sequence[Type], key: Row) -> bool:
+    """Whether the conditions that read one key's column and nothing else are true for it."""
+    for place, one in enumerate(statement.keys):
+        col = one.value.bare
+        if col is None:
+            continue
+        for test in statement.where:
+            if test.reads == {col.text}:
+                value = "NULL" if key[place] is None else plain.quoted(str(key[place]))
+                literal = f"CAST({value} AS {plain.name_of(types[place])})"
+                text = re.sub(rf"(?<![\w.]){re.escape(col.text)}\b", literal, test.plain)
+                if made.con.execute(f"SELECT ({text})").fetchall() != [(True,)]:
+                    return False
+    return True
+
+
+# ---- 3. independence -----------------------------------------------------------------------------------------------------------------
+
+
+def independent(made: World, statement: Statement, salt: int, ready: Ready, down: Lower) -> None:
+    """All that is said before private rows are read is the same on every neighbour."""
+    for name in (made.removed[0], made.replaced[0], FUZZED):
+        backend = Inside(made, name)
+        other = prepared(made, backend, statement.dp, salt, down)
+        assert other == ready, f"the plan depends on the data ({name})"
+
+
+def _same_refusal(made: World, statement: Statement, refused: Refused) -> None:
+    for name in (made.removed[0], FUZZED):
+        other = _tried(made, name, statement, 1, lower)
+        assert isinstance(other, Refused), f"refused on {MAIN} but not on {name}"
+        assert (other.code, other.message, other.position) == (refused.code, refused.message, refused.position)

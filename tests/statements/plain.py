@@ -1,0 +1,273 @@
+"""What a statement's answer is without noise, worked out from the generator's tree: plain SQL over clean data down to one row per unit and group,
+then Python. It shares nothing with the lowering; of the plan it reads public choices only (the grid, bounds that interval arithmetic found, whether
+keys are listed)."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from grammar import Agg, Key, Statement
+from worlds import World, quoted
+
+from dpquery.plan.release import Aggregate, ListedKeys, Release, Units
+from dpquery.values.types import FLOAT, INTEGER, Kind, Type
+
+NAMES = {
+    Kind.INTEGER: "BIGINT",
+    Kind.FLOAT: "DOUBLE",
+    Kind.STRING: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.UUID: "UUID",
+}
+WEIGHT = 2**20
+Row = tuple[Any, ...]
+
+
+def name_of(kind: Type) -> str:
+    return f"DECIMAL(38,{kind.scale})" if kind.kind is Kind.DECIMAL else NAMES[kind.kind]
+
+
+@dataclass(frozen=True)
+class Summed:
+    """How an aggregate adds up: `low` and `high` bound a row in grid units; `clamped`: plain SQL has to see to it, else the data keep them."""
+
+    agg: Agg
+    step: Fraction
+    kind: Type
+    low: int
+    high: int
+    clamped: bool
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The answer's groups with their values, and how many groups the busiest unit has."""
+
+    rows: dict[Row, tuple[Any, ...]]
+    busiest: int
+
+
+def expected(made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None) -> Expected:
+    """The answer with noise off, where no cap on groups and no cap on joined rows bites."""
+    listed = isinstance(release.keys, ListedKeys)
+    sums = [summed(agg, aggregate, release, made.obedient) for agg, aggregate in zip(statement.aggs, matching(statement, release), strict=True)]
+    text = _cells_text(statement, sums, key_types, listed)
+    cells = made.con.execute(text).fetchall()
+    width = len(statement.keys)
+    groups: Counter[Any] = Counter(row[0] for row in cells)
+    weights = _weights(cells, width, statement.limits.weights)
+    gathered: dict[Row, list[Row]] = defaultdict(list)
+    for row in cells:
+        gathered[tuple(row[1 : 1 + width])].append((row[0], *row[1 + width :]))
+    if not width:
+        gathered.setdefault((), [])
+    least = 1 if threshold is None else threshold + statement.limits.minimum - 1
+    rows = {
+        key: tuple(_finished(one, j, found, statement, weights) for j, one in enumerate(sums))
+        for key, found in gathered.items()
+        if len(found) >= least or not width
+    }
+    return Expected(rows, max(groups.values(), default=0))
+
+
+def empty(statement: Statement, release: Release, made: World) -> tuple[Any, ...]:
+    """The values of a listed group that no row has."""
+    sums = [summed(agg, aggregate, release, made.obedient) for agg, aggregate in zip(statement.aggs, matching(statement, release), strict=True)]
+    return tuple(_finished(one, j, [], statement, {}) for j, one in enumerate(sums))
+
+
+def matching(statement: Statement, release: Release) -> list[Aggregate]:
+    """The plan's aggregate of each one of the statement, which asks for equal ones once."""
+    left = list(release.aggregates)
+    found: dict[str, Aggregate] = {}
+    for place in sorted(range(len(statement.aggs)), key=lambda j: statement.shown[len(statement.keys) + j]):
+        text = _folded(statement.aggs[place].dp)
+        if text not in found:
+            found[text] = left.pop(0) if left else next(iter(found.values()))
+    return [found[_folded(agg.dp)] for agg in statement.aggs]
+
+
+def _folded(text: str) -> str:
+    return text.lower()
+
+
+# ---- the grid ------------------------------------------------------------------------------------------------------------------------
+
+
+def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> Summed:
+    """How the aggregate adds up. Written and declared bounds are worked out here; those of interval arithmetic are the plan's."""
+    row = release.table.parts[aggregate.parts[0]].row
+    if not isinstance(row, Units) or agg.value is None:
+        return Summed(agg, Fraction(1), INTEGER, 0, 1, False)
+    kind, step = row.value.type, row.step
+    spec = agg.value.bare.spec if agg.value.bare else None
+    bounds = (Fraction(agg.per_row[0]), Fraction(agg.per_row[1])) if agg.per_row else spec.bounds if spec else None
+    if bounds is None:
+        return Summed(agg, step, kind, row.low, row.high, clamped=not obedient)
+    low, high = ceil(bounds[0] / step), floor(bounds[1] / step)
+    if low > high:
+        low = high = floor((bounds[0] + bounds[1]) / 2 / step + Fraction(1, 2))
+    assert (low, high) == (row.low, row.high), f"{agg.dp}: rows in [{row.low}, {row.high}] instead of [{low}, {high}]"
+    return Summed(agg, step, kind, low, high, clamped=True)
+
+
+def _units_text(one: Summed) -> str:
+    """A row in grid units: the nearest one, clamped."""
+    assert one.agg.value is not None
+    value = f"({one.agg.value.plain})"
+    match one.kind.kind:
+        case Kind.INTEGER:
+            whole = f"CAST({value} AS HUGEINT)"
+        case Kind.DECIMAL:
+            whole = f"CAST(CAST({value} AS DECIMAL(28,{one.kind.scale})) * CAST({10**one.kind.scale} AS DECIMAL(10,0)) AS HUGEINT)"
+        case _:
+            p, q = one.step.numerator, one.step.denominator
+            scaled = f"least(greatest(floor({value} * {float(q)!r}::DOUBLE / {float(p)!r}::DOUBLE + 0.5), -4e18), 4e18)"
+            whole = f"CASE WHEN {value} IS NOT NULL AND NOT isnan(CAST({value} AS DOUBLE)) THEN CAST({scaled} AS HUGEINT) END"
+    if one.kind.kind is not Kind.FLOAT:
+        own = Fraction(1, 10**one.kind.scale)
+        assert one.step == own, f"{one.agg.dp}: a step of {one.step}"
+    if not one.clamped:
+        return whole
+    return f"CASE WHEN ({whole}) IS NOT NULL THEN least(greatest({whole}, {one.low}), {one.high}) END"
+
+
+# ---- plain SQL -----------------------------------------------------------------------------------------------------------------------
+
+
+def _cells_text(statement: Statement, sums: Sequence[Summed], key_types: Sequence[Type], listed: bool) -> str:
+    """One row per unit and group: the unit, the keys, the number of rows, then of each aggregate how many rows count and what they add up to."""
+    keys = [_key_text(key, kind) for key, kind in zip(statement.keys, key_types, strict=True)]
+    items = [
+        f"{statement.rel.unit} AS u",
+        *(f"{text} AS k{i}" for i, text in enumerate(keys)),
+        *(f"{_row_text(s)} AS x{j}" for j, s in enumerate(sums)),
+    ]
+    where = [f"({e.plain})" for e in statement.where] + [f"({statement.rel.unit}) IS NOT NULL"]
+    rows = f"SELECT {', '.join(items)} FROM {statement.rel.plain} WHERE {' AND '.join(where)}"
+    kept = [text for i, key in enumerate(statement.keys) if listed and (text := _in_list(key, f"k{i}")) is not None]
+    only = f" WHERE {' AND '.join(kept)}" if kept else ""
+    by = ", ".join(["u", *(f"k{i}" for i in range(len(keys)))])
+    gathered = ", ".join(["count(*)", *(f"count(x{j}), coalesce(sum(x{j}), 0)" for j in range(len(sums)))])
+    ctes = ", ".join([*statement.ctes, f"rows_ AS ({rows})"])
+    return f"WITH {ctes} SELECT {by}, {gathered} FROM rows_{only} GROUP BY {by}"
+
+
+def _key_text(key: Key, kind: Type) -> str:
+    text = f"CAST({key.value.plain} AS {name_of(kind)})"
+    return f"nullif({text} + 0.0, 'nan'::DOUBLE)" if kind == FLOAT else text
+
+
+def _row_text(one: Summed) -> str:
+    agg = one.agg
+    if agg.card in ("total", "mean"):
+        text = _units_text(one)
+    else:
+        text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
+    return text if agg.where is None else f"CASE WHEN {agg.where.plain} THEN {text} END"
+
+
+def _in_list(key: Key, name: str) -> str | None:
+    """Rows that a list of keys leaves out although the statement does not: values that are not declared, NULLs of public columns."""
+    col = key.value.bare
+    if col is None:
+        return None
+    if not col.private:
+        return f"{name} IS NOT NULL"
+    if col.spec is None or col.spec.values is None:
+        return None
+    values = ", ".join(quoted(v) for v in col.spec.values if v is not None) or "NULL"
+    return f"({name} IN ({values}){f' OR {name} IS NULL' if None in col.spec.values else ''})"
+
+
+# ---- cells in Python -----------------------------------------------------------------------------------------------------------------
+
+
+def _weights(cells: Sequence[Row], width: int, most: int | None) -> Mapping[Any, int]:
+    """What each row of a unit weighs, in units of 2^-20."""
+    if most is None:
+        return {}
+    rows: Counter[Any] = Counter()
+    for row in cells:
+        rows[row[0]] += row[1 + width]
+    return {unit: min(most, n) * WEIGHT // n for unit, n in rows.items()}
+
+
+def _clamp(value: int, low: int, high: int) -> int:
+    return max(low, min(high, value))
+
+
+def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statement, weights: Mapping[Any, int]) -> Any:
+    """The released value of a group from its units' rows: (unit, rows, then count and sum of each aggregate)."""
+    pairs = [(weights.get(row[0], 1), int(row[2 + 2 * place]), int(row[3 + 2 * place])) for row in cells]
+    weighted, most = statement.limits.weights is not None, statement.limits.rows
+    one_row = WEIGHT if weighted else 1
+    match one.agg.card:
+        case "units":
+            return sum(min(n, 1) for _, n, _ in pairs)
+        case "count":
+            low, high = one.agg.per_group or ("0", str(most))
+            counts = [w * n if weighted else _clamp(n, int(low), int(high)) for w, n, _ in pairs if n]
+            return floor(Fraction(sum(counts), one_row) + Fraction(1, 2))
+        case "total":
+            low_, high_ = _cell_bounds(one, most)
+            return _released(sum(w * s if weighted else _clamp(s, low_, high_) for w, n, s in pairs if n) * one.step / one_row, one.kind)
+        case _:
+            return _mean(one, pairs, most, weighted)
+
+
+def _cell_bounds(one: Summed, most: int) -> tuple[int, int]:
+    if one.agg.per_group is not None:
+        return ceil(Fraction(one.agg.per_group[0]) / one.step), floor(Fraction(one.agg.per_group[1]) / one.step)
+    return min(one.low, one.low * most), max(one.high, one.high * most)
+
+
+def _mean(one: Summed, pairs: Sequence[tuple[int, int, int]], most: int, weighted: bool) -> float:
+    """The mean over rows; of a unit with more rows than may count, its own mean counts as so many rows."""
+    top = bottom = Fraction(0)
+    for w, n, s in pairs:
+        twice = 2 * s - (one.low + one.high) * n
+        top += w * twice if weighted else int(Fraction(twice * most, max(n, most)))
+        bottom += w * n if weighted else min(n, most)
+    middle = (one.low + one.high) * one.step / 2
+    return float(middle if bottom <= 0 else middle + one.step / 2 * top / bottom)
+
+
+def _released(value: Fraction, kind: Type) -> Any:
+    match kind.kind:
+        case Kind.INTEGER:
+            return floor(value + Fraction(1, 2))
+        case Kind.DECIMAL:
+            return Decimal(floor(value * 10**kind.scale + Fraction(1, 2))).scaleb(-kind.scale)
+        case _:
+            return float(value)
+
+
+# ---- order ---------------------------------------------------------------------------------------------------------------------------
+
+
+def upper(statement: Statement, rows: Mapping[Row, tuple[Any, ...]], order: Sequence[int]) -> list[Row]:
+    """HAVING, ORDER BY and LIMIT: the keys that are left, in order. `order` is the order of the keys in GROUP BY."""
+    left = [key for key, values in rows.items() if statement.having is None or _kept(values[statement.having[0]], *statement.having[1:])]
+    left.sort(key=lambda key: tuple((key[i] is None, _sortable(key[i])) for i in order))
+    if statement.sort is not None:
+        place, down = statement.sort
+        left.sort(key=lambda key: -rows[key][place] if down else rows[key][place])
+    return left[: statement.limit]
+
+
+def _kept(value: Any, sign: str, limit: int) -> bool:
+    return {">": value > limit, "<=": value <= limit, "<>": value != limit}[sign]
+
+
+def _sortable(value: Any) -> Any:
+    return "" if value is None else str(value) if not isinstance(value, int | float | Decimal | str | datetime.date) else value

@@ -1,0 +1,299 @@
+"""Productions of FROM: tables, subqueries, WITH queries, and joins of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from expressions import condition, number, text
+from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
+from worlds import ColumnSpec, TableSpec
+
+from dpquery.values.types import BOOLEAN, Kind
+
+
+def relation(g: Grammar, depth: int) -> Rel:
+    """A private relation."""
+    found = table(g) if depth <= 0 else g.make(RELATION, depth)
+    assert isinstance(found, Rel)
+    return found
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------------------------
+
+
+def _ties(spec: TableSpec, column: ColumnSpec) -> frozenset[tuple[str, ...]]:
+    """What equal values of this column prove."""
+    found: set[tuple[str, ...]] = set()
+    match spec.unit:
+        case str(own) if own == column.name:
+            found.add(("unit",))
+        case (via, parent, key) if via == column.name:
+            found.add((parent, key))
+        case _:
+            pass
+    return frozenset(found | ({(spec.name, column.name)} if column.unique else set()))
+
+
+def _read(g: Grammar, spec: TableSpec) -> Rel:
+    """A declared table under an alias."""
+    alias = g.name("t")
+    word = g.random.choice([" AS ", " "])
+    private = spec.unit is not None
+    cols = tuple(
+        Col(f"{alias}.{c.name}", c.name, c.type, c, private, unit=spec.unit == c.name, ties=_ties(spec, c) if private else frozenset())
+        for c in spec.columns
+    )
+    name = spec.name.upper() if g.chance(0.05) else spec.name
+    return Rel(f"{name}{word}{alias}", f'clean.main."{spec.name}" AS {alias}', f"{alias}.__u" if private else None, cols)
+
+
+@production(RELATION, 2)
+def table(g: Grammar, depth: int = 0) -> Rel:
+    return _read(g, g.random.choice(g.world.private()))
+
+
+def public(g: Grammar) -> Rel:
+    """A public relation: a table, now and then a subquery over one or two."""
+    found = _read(g, g.random.choice(g.world.public()))
+    if g.chance(0.2):
+        other = _read(g, g.random.choice(g.world.public()))
+        pair = _pair(g, found, other)
+        if pair is not None:
+            on = both("{0} = {1}", BOOLEAN, g.read(pair[0]), g.read(pair[1]))
+            how = g.random.choice(["JOIN", "LEFT JOIN"])
+            cols = (*found.cols, *(replace(c, firm=c.firm and how == "JOIN") for c in other.cols))
+            found = Rel(f"{found.dp} {how} {other.dp} ON {on.dp}", f"{found.plain} {how} {other.plain} ON {on.plain}", None, cols)
+    return derived(g, found) if g.chance(0.3) or " JOIN " in found.dp else found
+
+
+# ---- subqueries ----------------------------------------------------------------------------------------------------------------------
+
+
+def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
+    """SELECT columns and expressions FROM the relation WHERE .., as a subquery or a WITH query."""
+    scope = visible(g, below.cols)
+    items: list[tuple[Expr, str]] = []
+    star = g.chance(0.15) and len({c.name for c in below.cols}) == len(below.cols)
+    for c in below.cols if star else scope:
+        if star or c.unit or c.ties or g.chance(0.8):
+            name = c.name if c.name not in [n for _, n in items] and (star or g.chance(0.8)) else g.name("n")
+            items.append((g.read(c), name))
+    if compute and not star:
+        for _ in range(g.random.choice([0, 1, 1, 2])):
+            made = g.random.choice([number, text, number, condition])(g, scope)
+            items.append((made, g.name("n")))
+    if not items:
+        items = [(g.read(below.cols[0]), below.cols[0].name)]
+    where = [*below.where, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1])))]
+    written = [e.dp if e.bare and e.bare.name == name else f"{e.dp}{g.random.choice([' AS ', ' '])}{name}" for e, name in items]
+    dp = f"SELECT {'*' if star else ', '.join(written)} FROM {below.dp}{_where([e.dp for e in _all(where)])}"
+    unit = [] if below.unit is None else [f"{below.unit} AS __u"]
+    plain_items = ", ".join([*unit, *(f'{e.plain} AS "{name}"' for e, name in items)])
+    plain = f"SELECT {plain_items} FROM {below.plain}{_where([e.plain for e in _all(where)])}"
+    if g.chance(0.4):
+        name = g.name("c")
+        g.ctes.append((f"{name} AS ({dp})", f"{name} AS ({plain})"))
+        alias = g.name("s") if g.chance(0.5) else name
+        shown = name if alias == name else f"{name} AS {alias}"
+        heads = shown, shown
+    else:
+        alias = g.name("s")
+        heads = f"({dp}) AS {alias}", f"({plain}) AS {alias}"
+    cols = tuple(_item(alias, e, name, below.unit is not None) for e, name in items)
+    return Rel(*heads, None if below.unit is None else f"{alias}.__u", cols)
+
+
+def _item(alias: str, e: Expr, name: str, private: bool) -> Col:
+    if e.bare:
+        return replace(e.bare, text=f"{alias}.{name}", name=name)
+    return Col(f"{alias}.{name}", name, e.type, None, private)
+
+
+def _all(conditions: Sequence[Expr]) -> list[Expr]:
+    return [c.whole for c in conditions] if len(conditions) > 1 else list(conditions)
+
+
+def _where(texts: Sequence[str]) -> str:
+    return f" WHERE {' AND '.join(texts)}" if texts else ""
+
+
+@production(RELATION, 3)
+def subquery(g: Grammar, depth: int) -> Rel:
+    return derived(g, relation(g, depth - 1))
+
+
+def closed(g: Grammar, rel: Rel) -> Rel:
+    """A relation that can be joined further: conditions that wait for WHERE get one."""
+    return derived(g, rel) if rel.where else rel
+
+
+def right_hand(g: Grammar, rel: Rel) -> Rel:
+    """A relation that can stand on the right of a join: no joins in it but in parentheses."""
+    return derived(g, rel) if rel.where or " JOIN " in _outside(rel.dp) or "," in _outside(rel.dp) else rel
+
+
+def _outside(text_: str) -> str:
+    """What stands outside all parentheses."""
+    depth, kept = 0, []
+    for sign in text_:
+        depth -= sign == ")"
+        if depth == 0:
+            kept.append(sign)
+        depth += sign == "("
+    return "".join(kept)
+
+
+# ---- joins ---------------------------------------------------------------------------------------------------------------------------
+
+WORDS_OF = {"inner": ("JOIN", "INNER JOIN"), "left": ("LEFT JOIN", "LEFT OUTER JOIN"), "right": ("RIGHT JOIN",)}
+
+
+def _pair(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:
+    """Two columns of one type, of the same name if there are such."""
+    pairs = [(a, b) for a in left.cols for b in right.cols if a.type == b.type and a.type.kind is not Kind.BOOLEAN]
+    named = [(a, b) for a, b in pairs if a.name == b.name]
+    return g.random.choice(named or pairs) if pairs else None
+
+
+def _tied(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:
+    """Two columns whose equality proves one unit."""
+    pairs = [(a, b) for a in left.cols for b in right.cols if a.firm and b.firm and a.ties & b.ties and a.type == b.type]
+    return g.random.choice(pairs) if pairs else None
+
+
+def _unmerged(rel: Rel, name: str) -> bool:
+    return sum(c.name == name for c in rel.cols) == 1
+
+
+def _connected(g: Grammar, left: Rel, right: Rel, pair: tuple[Col, Col], how: str, unit: str) -> Rel:
+    """The join on the equality of a pair, by ON (with further conditions) or USING."""
+    left, pair = _apart(left, right), (_written(pair[0], right), pair[1])
+    cols = _columns(left, right, how)
+    word = g.random.choice(WORDS_OF[how])
+    a, b = pair
+    if a.name == b.name and _unmerged(left, a.name) and _unmerged(right, b.name) and "." in a.text and "." in b.text and g.chance(0.4):
+        merged = tuple(_merged(c, a, b, how) for c in cols if c.text != b.text)
+        tail = f"USING ({a.name})"
+        return Rel(f"{left.dp} {word} {right.dp} {tail}", f"{left.plain} {word} {right.plain} {tail}", unit, merged)
+    first, second = (a, b) if g.chance(0.5) else (b, a)
+    parts = [both("{0} = {1}", BOOLEAN, g.read(first), g.read(second))]
+    if g.chance(0.3):
+        parts.append(condition(g, (*left.cols, *right.cols), 1))
+    parts = _all(parts)
+    g.random.shuffle(parts)
+    dp, plain = " AND ".join(p.dp for p in parts), " AND ".join(p.plain for p in parts)
+    return Rel(f"{left.dp} {word} {right.dp} ON {dp}", f"{left.plain} {word} {right.plain} ON {plain}", unit, cols)
+
+
+def _merged(c: Col, a: Col, b: Col, how: str) -> Col:
+    """The column that USING leaves of two: the preserved side's; its bare name stands for both."""
+    if c.text != a.text:
+        return c
+    kept = b if how == "right" else a
+    public = next((x for x in (a, b) if not x.private), None)
+    spec = public.spec if public is not None and how == "inner" else kept.spec
+    private = kept.private if how != "inner" else public is None
+    return replace(
+        kept, text=a.name, full=kept.text, spec=spec, private=private, ties=a.ties & b.ties if how == "inner" else kept.ties, unit=kept.unit
+    )
+
+
+def _apart(left: Rel, right: Rel) -> Rel:
+    """The left side, its merged columns under a table's name where the right side has a column of that name."""
+    return replace(left, cols=tuple(_written(c, right) for c in left.cols))
+
+
+def _written(c: Col, right: Rel) -> Col:
+    return replace(c, text=c.full) if "." not in c.text and any(c.name == other.name for other in right.cols) else c
+
+
+def _columns(left: Rel, right: Rel, how: str) -> tuple[Col, ...]:
+    """All columns; those of a side that a join can null-extend are not firm."""
+    one = tuple(replace(c, firm=c.firm and how != "right") for c in left.cols)
+    return (*one, *(replace(c, firm=c.firm and how != "left") for c in right.cols))
+
+
+@production(RELATION, 3)
+def looked_up(g: Grammar, depth: int) -> Rel | None:
+    """A private relation joined to a public one on a column, either of them first; the private rows stay or only those with a match."""
+    private, other = relation(g, depth - 1), public(g)
+    first, second = (closed(g, private), right_hand(g, other)) if g.chance(0.7) else (other, right_hand(g, private))
+    pair = _pair(g, first, second)
+    if pair is None or first.where:
+        return None
+    unit = first.unit or second.unit
+    assert unit is not None
+    how = g.random.choice(["inner", "inner", "left"]) if first.unit else g.random.choice(["inner", "inner", "right"])
+    return _connected(g, first, second, pair, how, unit)
+
+
+@production(RELATION, 1)
+def looked_up_freely(g: Grammar, depth: int) -> Rel | None:
+    """A join with a public relation on any condition, or on none."""
+    private, other = closed(g, relation(g, depth - 1)), public(g)
+    assert private.unit is not None
+    private = _apart(private, other)
+    cols = (*private.cols, *other.cols)
+    if g.chance(0.3):
+        sign = g.random.choice([" CROSS JOIN ", ", "])
+        if sign == ", " and " JOIN " in private.dp:
+            return None
+        where = () if sign == " CROSS JOIN " or g.chance(0.3) else (condition(g, cols, 1),)
+        return Rel(
+            f"{private.dp}{sign}{other.dp}", f"{private.plain}{sign}{other.plain}", private.unit, cols, where or ((TRUE,) if sign == ", " else ())
+        )
+    how = g.random.choice(["inner", "left"])
+    on = condition(g, cols, 1)
+    word = g.random.choice(WORDS_OF[how])
+    return Rel(
+        f"{private.dp} {word} {other.dp} ON {on.dp}",
+        f"{private.plain} {word} {other.plain} ON {on.plain}",
+        private.unit,
+        _columns(private, other, how),
+    )
+
+
+TRUE = Expr("TRUE", "TRUE", BOOLEAN)
+
+
+@production(RELATION, 5)
+def matched(g: Grammar, depth: int) -> Rel | None:
+    """Two private relations joined on the unit, or along the path."""
+    left, right = closed(g, relation(g, depth - 1)), right_hand(g, relation(g, g.random.randint(0, max(0, depth - 2))))
+    pair = _tied(g, left, right)
+    if pair is None:
+        return None
+    assert left.unit is not None
+    assert right.unit is not None
+    how = g.random.choice(["inner", "inner", "left", "left", "right"])
+    return _connected(g, left, right, pair, how, right.unit if how == "right" else left.unit)
+
+
+@production(RELATION, 1)
+def listed(g: Grammar, depth: int) -> Rel | None:
+    """Two private relations with a comma between them; the equality of units stands in WHERE."""
+    left, right = relation(g, 0), right_hand(g, relation(g, depth - 1))
+    pair = _tied(g, left, right)
+    if pair is None:
+        return None
+    equal = both("{0} = {1}", BOOLEAN, g.read(pair[0]), g.read(pair[1]))
+    return Rel(f"{left.dp}, {right.dp}", f"{left.plain}, {right.plain}", left.unit, (*left.cols, *right.cols), (equal,))
+
+
+def preserved(g: Grammar, private: Rel) -> Rel | None:
+    """A private relation joined to a public table all of whose rows are kept; for the outermost FROM only."""
+    other = _read(g, g.random.choice(g.world.public()))
+    private = closed(g, private)
+    named = [(a, b) for a in private.cols for b in other.cols if a.type == b.type and a.name == b.name] or [
+        (a, b) for a in private.cols for b in other.cols if a.type == b.type
+    ]
+    if not named:
+        return None
+    a, b = g.random.choice(named)
+    alias = other.cols[0].text.partition(".")[0]
+    if g.chance(0.5):
+        found = _connected(g, private, other, (a, b), "right", private.unit or "")
+    else:
+        found = _connected(g, other, right_hand(g, private), (b, a), "left", private.unit or "") if " JOIN " not in private.dp else None
+    return None if found is None else replace(found, kept=alias)

@@ -1,0 +1,235 @@
+"""Productions of keys and aggregates, and the statement around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from expressions import condition, day, number, text
+from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, Rel, Statement, both, production, visible
+from relations import preserved, relation
+from worlds import WORDS, World, quoted
+
+from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
+
+Scope = Sequence[Col]
+
+
+# ---- keys: each with the conditions that it wants in WHERE ---------------------------------------------------------------------------
+
+
+@production(KEY, 5)
+def column_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
+    found = g.col(scope, where=lambda c: not c.unit)
+    if found is None or found.bare is None:
+        return None
+    col = found.bare
+    listed = col.firm and (not col.private or (col.spec is not None and col.spec.values is not None))
+    return Key(found, listed)
+
+
+@production(KEY, 2)
+def listed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
+    """A column or expression with an IN list, or an equality, in WHERE."""
+    column = g.col(scope, Kind.STRING, Kind.INTEGER, where=lambda c: not c.unit)
+    key = column if g.chance(0.7) else g.random.choice([number, text])(g, scope, 1)
+    if key is None or key.type not in (STRING, INTEGER) or not key.reads or (key.bare and key.bare.unit):
+        return None
+    some = g.random.sample(WORDS, g.random.randint(1, 4)) if key.type == STRING else g.random.sample(range(-1, 9), g.random.randint(1, 4))
+    listed = ", ".join(quoted(str(w)) if key.type == STRING else str(w) for w in some)
+    head = key.whole
+    match g.random.randrange(4):
+        case 0 if len(some) == 1:
+            wants.append(both(f"{{0}} = {listed}", BOOLEAN, head))
+        case 1:
+            wants.append(both(f"({{0}} IN ({listed}) OR {{0}} IS NULL)", BOOLEAN, head))
+        case _:
+            wants.append(both(f"{{0}} IN ({listed})", BOOLEAN, head))
+    firm = all(c.firm for c in scope if c.text in key.reads)
+    return Key(key, firm)
+
+
+@production(KEY, 2)
+def case_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key:
+    """CASE with literal branches; without ELSE it is a private key."""
+    a, b = condition(g, scope, 1), condition(g, scope, 1)
+    last = g.random.choice([" ELSE 'other'", " ELSE 'other'", " ELSE NULL", ""])
+    made = both(f"CASE WHEN {{0}} THEN 'one' WHEN {{1}} THEN 'two'{last} END", STRING, a, b)
+    firm = all(c.firm for c in scope if c.text in made.reads)
+    return Key(made, bool(last) and firm)
+
+
+@production(KEY, 3)
+def computed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
+    made = g.random.choice([number, text, day, condition])(g, scope, 1)
+    return None if made is None or not made.reads or (made.bare and made.bare.unit) else Key(made, False)
+
+
+@production(KEY, 1)
+def unit_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
+    """A key that depends on the unit without being it."""
+    unit = g.col(scope, Kind.INTEGER, where=lambda c: c.unit)
+    return None if unit is None else Key(both("{0} % 3", INTEGER, unit), False)
+
+
+# ---- aggregates ----------------------------------------------------------------------------------------------------------------------
+
+
+@production(AGGREGATE, 4)
+def count_rows(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    match g.random.randrange(4):
+        case 0 if limits.weights is None:
+            low, high = g.random.choice([0, 0, 1]), g.random.randint(1, 3)
+            return Agg(f"COUNT(*, contribution_bounds_per_group => ({low}, {high}))", "count", per_group=(str(low), str(high)))
+        case 1:
+            return Agg(g.random.choice(["COUNT(1)", "count()", "COUNT('x')"]), "count")
+        case 2:
+            test = condition(g, scope, 1)
+            return Agg(f"COUNT_IF({test.dp})", "count", where=test)
+        case _:
+            return Agg("COUNT(*)", "count")
+
+
+@production(AGGREGATE, 2)
+def count_values(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    value = g.col(scope) if g.chance(0.6) else number(g, scope)
+    assert value is not None
+    return Agg(f"COUNT({value.dp})", "count", value)
+
+
+@production(AGGREGATE, 2)
+def count_units(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    unit = g.col(scope, where=lambda c: c.unit)
+    return None if unit is None or limits.weights is not None else Agg(f"COUNT(DISTINCT {unit.dp})", "units", unit)
+
+
+def _bounds(g: Grammar) -> tuple[str, str]:
+    low, high = g.random.choice([("-4", "9"), ("0", "5"), ("2", "30"), ("-20", "-2"), ("0.5", "2.25"), ("-1", "0"), ("0", "1e3")])
+    return low, high
+
+
+@production(AGGREGATE, 5)
+def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    value = number(g, scope, g.random.choice([0, 0, 1, 2]))
+    bounded = value.bare is not None and value.bare.spec is not None and value.bare.spec.low is not None
+    if limits.weights is None and g.chance(0.25):
+        low, high = _bounds(g)
+        return Agg(f"SUM({value.dp}, contribution_bounds_per_group => ({low}, {high}))", "total", value, per_group=(low, high))
+    if g.chance(0.3 if bounded else 0.85):
+        low, high = _bounds(g)
+        return Agg(f"sum({value.dp}, contribution_bounds_per_row => ({low}, {high}))", "total", value, per_row=(low, high))
+    return Agg(f"SUM({value.dp})", "total", value)
+
+
+@production(AGGREGATE, 3)
+def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    value = number(g, scope, g.random.choice([0, 0, 1, 2]))
+    bounded = value.bare is not None and value.bare.spec is not None and value.bare.spec.low is not None
+    if g.chance(0.3 if bounded else 0.85):
+        low, high = _bounds(g)
+        return Agg(f"AVG({value.dp}, contribution_bounds_per_row => ({low}, {high}))", "mean", value, per_row=(low, high))
+    return Agg(f"AVG({value.dp})", "mean", value)
+
+
+def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
+    """The aggregate with a FILTER, now and then."""
+    if not g.chance(0.25):
+        return agg
+    test = condition(g, scope, 1)
+    where = test if agg.where is None else both("({0}) AND ({1})", BOOLEAN, test, agg.where)
+    return Agg(f"{agg.dp} FILTER (WHERE {test.dp})", agg.card, agg.value, where, agg.per_row, agg.per_group)
+
+
+# ---- the statement -------------------------------------------------------------------------------------------------------------------
+
+
+def statement(world: World, seed: str) -> Statement:
+    """A random statement over the world."""
+    g = Grammar(Random(seed), world)
+    rel = relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3]))
+    kept = preserved(g, rel) if g.chance(0.08) else None
+    rel = kept or rel
+    scope = visible(g, rel.cols)
+    wants: list[Expr] = []
+    keys = _kept_keys(g, rel, scope) if kept else [g.make(KEY, scope, wants) for _ in range(g.random.choice([0, 1, 1, 1, 2, 2, 3]))]
+    keys = list({key.value.dp.lower(): key for key in sorted(keys, key=lambda key: key.listed)}.values())
+    where = [] if kept else [*wants, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1, 1, 2])))]
+    g.random.shuffle(where)
+    limits, options, threshold = _options(g, scope, [key.listed for key in keys], bool(kept))
+    aggs = [filtered(g, scope, g.make(AGGREGATE, scope, limits)) for _ in range(g.random.choice([1, 1, 2, 3]))]
+    if keys and limits.weights is None and g.chance(0.06):
+        aggs = []
+    found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
+    return replace(found, units=frozenset(c.text for c in scope if c.unit))
+
+
+def _kept_keys(g: Grammar, rel: Rel, scope: Scope) -> list[Key]:
+    """A column of the table whose rows are kept; USING writes it without its table."""
+    own = [c for c in scope if not c.private and c.firm]
+    found = g.random.choice(own)
+    return [Key(g.read(found), True)]
+
+
+def _options(g: Grammar, scope: Scope, listed: Sequence[bool], kept: bool) -> tuple[Limits, str, bool]:
+    """The clause with its caps; the caps in force; whether it asks for a threshold."""
+    if g.chance(0.25):
+        return Limits(), "", False
+    public, given = bool(listed) and all(listed), {"epsilon": "1e20", "delta": "1"}
+    limits, threshold = Limits(), False
+    if (public or not listed) and g.chance(0.25):
+        limits = Limits(weights=g.random.choice([1, 2, 3, 50]))
+        given["max_rows_contributed"] = str(limits.weights)
+    else:
+        limits = Limits(g.random.choice([1, 2, 3, 50]), g.random.choice([1, 2, 3, 50]), minimum=1)
+        given |= {"max_groups_contributed": str(limits.groups), "max_rows_per_group": str(limits.rows)}
+        if not public and listed and g.chance(0.2):
+            limits = Limits(limits.groups, limits.rows, minimum=g.random.choice([1, 2, 3]))
+            given["min_privacy_units_per_group"] = str(limits.minimum)
+        if listed and not kept and g.chance(0.15):
+            threshold = True
+            given["group_selection_strategy"] = g.random.choice(["LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD"])
+    unit = [c for c in scope if c.unit and c.firm]
+    if unit and g.chance(0.2):
+        given["privacy_unit_column"] = g.random.choice(unit).text
+    listed_ = ", ".join(f"{name} = {value}" for name, value in g.random.sample(list(given.items()), len(given)))
+    return limits, f"WITH DIFFERENTIAL_PRIVACY OPTIONS({listed_}) ", threshold
+
+
+def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: list[Agg], limits: Limits, options: str, threshold: bool) -> Statement:
+    """The text: keys by name, alias, number or ALL, in any order among the aggregates."""
+    distinct = not aggs and not options and g.chance(0.5)
+    by = g.random.choice(["text", "alias", "ordinal", "mixed", "all"])
+    places = list(range(len(keys) + len(aggs)))
+    g.random.shuffle(places)
+    items: list[str] = [""] * len(places)
+    group: list[str] = []
+    for i, key in enumerate(keys):
+        how = g.random.choice(["text", "alias", "ordinal"]) if by == "mixed" else by
+        alias = how == "alias" or (g.chance(0.3) and not distinct)
+        items[places[i]] = f"{key.value.dp} AS k{i}" if alias else key.value.dp
+        group.append(f"k{i}" if how == "alias" else str(places[i] + 1) if how == "ordinal" else key.value.dp)
+    for j, agg in enumerate(aggs):
+        items[places[len(keys) + j]] = f"{agg.dp} AS a{j}" if g.chance(0.6) else agg.dp
+    where = [e.whole for e in where] if len(where) > 1 else where
+    ctes = f"WITH {', '.join(dp for dp, _ in g.ctes)} " if g.ctes else ""
+    text_ = f"{ctes}SELECT {'DISTINCT ' if distinct else ''}{options}{', '.join(items)} FROM {rel.dp}"
+    text_ += f" WHERE {' AND '.join(e.dp for e in where)}" if where else ""
+    literal = any(not key.value.reads for key in keys)
+    if keys and not distinct:
+        text_ += " GROUP BY ALL" if by == "all" and not literal else f" GROUP BY {', '.join(group)}"
+    in_order = bool(keys) and (distinct or (by == "all" and not literal))
+    having, sort, limit = _upper(g, keys, aggs)
+    text_ += f" HAVING {aggs[having[0]].dp} {having[1]} {having[2]}" if having else ""
+    text_ += f" ORDER BY {places[len(keys) + sort[0]] + 1}{' DESC' if sort[1] else ''}" if sort else ""
+    text_ += f" LIMIT {limit}" if limit is not None else ""
+    plains, shown = tuple(plain for _, plain in g.ctes), tuple(places)
+    return Statement(text_, plains, rel, tuple(where), tuple(keys), tuple(aggs), limits, threshold, having, sort, limit, shown, in_order=in_order)
+
+
+def _upper(g: Grammar, keys: Sequence[Key], aggs: Sequence[Agg]) -> tuple[tuple[int, str, int] | None, tuple[int, bool] | None, int | None]:
+    """HAVING, ORDER BY and LIMIT, now and then. Only sums and counts are compared: they are exact."""
+    exact = [i for i, agg in enumerate(aggs) if agg.card != "mean"]
+    having = (g.random.choice(exact), g.random.choice([">", "<=", "<>"]), g.random.randint(-1, 3)) if exact and g.chance(0.12) else None
+    sort = (g.random.choice(exact), g.chance(0.5)) if exact and keys and g.chance(0.15) else None
+    return having, sort, g.random.randint(1, 4) if keys and g.chance(0.1) else None
