@@ -24,7 +24,7 @@ from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.public import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
-from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate
+from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
 from dpquery.values.types import FLOAT, INTEGER, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
@@ -202,7 +202,7 @@ class Above:
             self._check_call(node)
         if names is None:
             what = self.statement.spelled(node)
-            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise", node, OFFERED)
+            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise{like(node)}", node, OFFERED)
         return rebuild(node, names, lambda child: self.lift(child, where))
 
     def _check_call(self, node: exp.Expr) -> None:

@@ -24,7 +24,7 @@ from dpquery.sql.options import Chosen
 from dpquery.sql.select import Env, check_unread, kept, named_item, set_operation, star, tables
 from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
-from dpquery.sql.unanswered import is_aggregate
+from dpquery.sql.unanswered import is_aggregate, like, misspelled
 from dpquery.sql.windows import window
 
 GREATEST = 2**63 - 1
@@ -177,6 +177,10 @@ def _title(node: exp.Expr, side: Bound) -> str:
 
 
 def _raw(statement: Statement, node: exp.Expr | None) -> Refused:
+    unknown = None if node is None else misspelled(node)
+    if unknown is not None:
+        message = f"no function {statement.spelled(unknown)} is known here{like(unknown)}"
+        return statement.refuse("UNKNOWN_FUNCTION", message, unknown, "COUNT, COUNT(DISTINCT unit), SUM or AVG")
     message = "rows of a private table are never shown"
     return statement.refuse("RAW_ROWS", message, node, "aggregates such as COUNT(*), SUM(x), AVG(x), with GROUP BY for each group")
 

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
+from dpquery.plan.functions import FORBIDDEN, NAMES
+from dpquery.sql.allowed import FUNCTIONS
 from dpquery.sql.fields import take
+from dpquery.sql.refuse import near
 
 
 class Answer(NamedTuple):
@@ -50,6 +53,7 @@ BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("bitstring_agg",), _BITS),
     **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
 }
+ANSWERED = ("count", "count_if", "sum", "avg")
 ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
@@ -72,3 +76,14 @@ def is_aggregate(node: exp.Expr) -> bool:
 def unanswered(node: exp.Expr) -> Answer:
     """How the aggregate is refused."""
     return BY_CLASS.get(type(node)) or BY_NAME.get(called(node)) or _OTHER
+
+
+def misspelled(node: exp.Expr) -> exp.Expr | None:
+    """The first function in the expression that nobody knows; None where there is none."""
+    known = (*NAMES, *FORBIDDEN, *FUNCTIONS)
+    return next((below for below in node.walk() if called(below) and not is_aggregate(below) and called(below) not in known), None)
+
+
+def like(node: exp.Expr) -> str:
+    """A hint at the functions that look like an unknown one; nothing for those that the parser knows."""
+    return near(called(node), (*ANSWERED, *NAMES, *FUNCTIONS)) if called(node) else ""
