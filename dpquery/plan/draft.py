@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from dpquery.errors import Position
@@ -89,12 +90,48 @@ class Ratio:
     factor: Fraction = Fraction(1)
 
 
+class Operation(StrEnum):
+    """What arithmetic above the noise does to error bars. ROUND is to a number of digits after the point."""
+
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    ROUND = "round"
+    FLOOR = "floor"
+    CEIL = "ceil"
+    ABS = "abs"
+    SQRT = "sqrt"
+    GREATEST = "greatest"
+    LEAST = "least"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal number in a combined output."""
+
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """An output computed from others: its interval is theirs by interval arithmetic, each at a confidence at which all of them hold at once."""
+
+    operation: Operation
+    parts: tuple[Affine | Ratio | Combined | Constant, ...]
+    digits: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none."""
+    """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
+
+    `noisy` is whether it is computed from them at all: a key is not.
+    """
 
     name: str
-    interval: Affine | Ratio | None = None
+    interval: Affine | Ratio | Combined | None = None
+    noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
-from dpquery.aggregates.fieller import ratios
 from dpquery.errors import Fault
-from dpquery.plan.draft import Affine, Output, Post, Ratio
+from dpquery.plan.draft import Affine, Output, Post
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
-from dpquery.privacy.cost import Priced
 from dpquery.release import post
+from dpquery.release.bars import Bar
+from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import INTEGER, Type, Value
@@ -36,7 +36,6 @@ TYPE_NAMES = {
     "date32[day]": "DATE",
     "null": "NULL",
 }
-Bar = tuple[Any, Any] | None
 NoisyColumn = tuple[str, Type, Sequence[Value]]
 
 
@@ -70,7 +69,10 @@ def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: 
         return how, post.run(how, given, limits), ()
     except Fault:
         names = [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
-        kept = tuple(Output(name, Affine(column[0]) if column[0].startswith("a") else None) for name, column in zip(names, given, strict=False))
+        kept = tuple(
+            Output(name, Affine(column[0]) if column[0].startswith("a") else None, column[0].startswith("a"))
+            for name, column in zip(names, given, strict=False)
+        )
         raw = Post(f"SELECT {', '.join(column[0] for column in given)} FROM noisy ORDER BY __row", kept)
         return (
             raw,
@@ -91,48 +93,6 @@ def _type_name(arrow: pa.DataType) -> str:
     return TYPE_NAMES.get(text, "TIMESTAMP" if text.startswith("timestamp") else text.upper())
 
 
-def intervals(
-    outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction
-) -> tuple[tuple[Bar, ...] | None, ...]:
-    """The error bars of each output column. `rows` are the places of the answer's rows in the noisy table; None where rows were merged."""
-    if rows is None:
-        return tuple(None for _ in outputs)
-    named = {a.name: a for a in release.aggregates}
-    return tuple(None if o.interval is None else _bars(o.interval, named, rows, noisy, priced, confidence) for o in outputs)
-
-
-def _bars(
-    how: Affine | Ratio, named: Mapping[str, Aggregate], rows: Sequence[int], noisy: Noisy, priced: Priced, confidence: Fraction
-) -> tuple[Bar, ...]:
-    match how:
-        case Affine(aggregate=name, factor=factor, offset=offset):
-            a = named[name]
-            bars = CARDS[a.card].interval(a, _sums(a, noisy), tuple(priced.noises[i] for i in a.parts), confidence)
-            return tuple(_affine(bars[row], factor, offset) for row in rows)
-        case Ratio(top=top, bottom=bottom, factor=factor):
-            over, under = named[top], named[bottom]
-            if len(over.parts) != 1 or len(under.parts) != 1:
-                return tuple(None for _ in rows)
-            x, y = noisy.sums[over.parts[0]], noisy.sums[under.parts[0]]
-            noises = priced.noises[over.parts[0]], priced.noises[under.parts[0]]
-            scale = factor * over.step / under.step
-            found = ratios([x[row] for row in rows], [y[row] for row in rows], *noises, confidence)
-            return tuple(_affine(bar, scale, Fraction(0)) for bar in found)
-        case _:
-            assert_never(how)
-
-
-def _affine(bar: Bar, factor: Fraction, offset: Fraction) -> Bar:
-    """The bar of factor * x + offset; None where an end of it is no double."""
-    if bar is None or (factor == 1 and offset == 0):
-        return bar
-    try:
-        ends = sorted(float(factor * Fraction(end) + offset) for end in bar)
-    except OverflowError:
-        return None
-    return ends[0], ends[1]
-
-
 def _sums(aggregate: Aggregate, noisy: Noisy) -> tuple[Sequence[int], ...]:
     return tuple(noisy.sums[part] for part in aggregate.parts)
 
@@ -147,6 +107,9 @@ def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Ba
             )
         else:
             said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
+    barless = [output.name for output, column in zip(outputs, bars, strict=True) if output.noisy and column is None]
+    if barless:
+        said.append(f"No error bar for {', '.join(barless)}: as noisy as what it is computed from.")
     for place, output in enumerate(outputs):
         column = bars[place]
         if column is None:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Affine, Output, Post, Ratio
+from dpquery.plan.draft import Output, Post
 from dpquery.sql.above import Above, Where, guarded
+from dpquery.sql.bars import error_bar, is_noisy
 from dpquery.sql.fields import take
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
 from dpquery.sql.windows import direction
-
-DIGITS = 400  # before and after the point of a factor: beyond them a double is infinite or 0
-ADDITIVE = ("count", "units", "total")  # cards whose ratio has an error bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,7 @@ def post(above: Above, parts: Parts) -> Post:
     qualify = None if parts.qualify is None else guarded(above.lift(parts.qualify, Where.QUALIFY))
     texts = [guarded(node) for node in lifted]
     terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts)
-    outputs = tuple(Output(name, _interval(above, node)) for (name, _), node in zip(parts.items, lifted, strict=True))
+    outputs = tuple(Output(name, error_bar(above, node), is_noisy(node)) for (name, _), node in zip(parts.items, lifted, strict=True))
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
     if parts.distinct:
@@ -124,135 +120,3 @@ def _alias(above: Above, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) 
         return None
     wanted, table = column_name(node, above.statement.source)
     return None if table is not None else next((i for i, (name, _) in enumerate(items) if fold(name) == fold(wanted)), None)
-
-
-# ---- error bars ----------------------------------------------------------------------------------------------------------------------
-
-
-def _interval(above: Above, node: exp.Expr) -> Affine | Ratio | None:
-    """How an output's error bar follows from those of the aggregates; None where it has none."""
-    affine = _affine(above, node)
-    if affine is not None:
-        return affine
-    return _ratio(above, node)
-
-
-def _affine(above: Above, node: exp.Expr) -> Affine | None:
-    """factor * aggregate + offset."""
-    match node:
-        case exp.Column():
-            return Affine(node.name) if node.name.startswith("a") else None
-        case exp.Paren():
-            return _affine(above, node.this)
-        case exp.Neg():
-            return _scaled(_affine(above, node.this), Fraction(-1))
-        case exp.Cast() | exp.TryCast():
-            return _affine(above, node.this) if _widens(node) else None
-        case exp.Coalesce():
-            return _affine(above, node.this)  # a released aggregate is never NULL
-        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
-            return _arithmetic(above, node)
-        case _:
-            return None
-
-
-def _arithmetic(above: Above, node: exp.Binary) -> Affine | None:
-    left, right = _affine(above, node.left), _affine(above, node.right)
-    a, b = _constant(node.left), _constant(node.right)
-    match node:
-        case exp.Add():
-            return _moved(left, b) or _moved(right, a)
-        case exp.Sub():
-            return _moved(left, None if b is None else -b) or _moved(_scaled(right, Fraction(-1)), a)
-        case exp.Mul():
-            return _scaled(left, b) or _scaled(right, a)
-        case exp.Div() if b and not take(node, "this", "expression", "typed", "safe")[2]:
-            return _scaled(left, 1 / b)
-        case _:
-            return None
-
-
-def _scaled(found: Affine | None, factor: Fraction | None) -> Affine | None:
-    if found is None or not factor or _long(found.factor):
-        return None
-    return Affine(found.aggregate, found.factor * factor, found.offset * factor)
-
-
-def _long(factor: Fraction) -> bool:
-    """Whether a factor has grown beyond any double's reach, so that no error bar is worth its digits."""
-    return factor.numerator.bit_length() + factor.denominator.bit_length() > 8 * DIGITS
-
-
-def _moved(found: Affine | None, by: Fraction | None) -> Affine | None:
-    return None if found is None or by is None else Affine(found.aggregate, found.factor, found.offset + by)
-
-
-def _widens(node: exp.Expr) -> bool:
-    """Whether a cast of an aggregate keeps its value: to DOUBLE."""
-    to = take(node, "this", "to", "safe")[1]
-    return str(getattr(to.this, "name", "")) == "DOUBLE"
-
-
-def _constant(node: exp.Expr) -> Fraction | None:
-    """The number that a literal spells."""
-    match node:
-        case exp.Paren():
-            return _constant(node.this)
-        case exp.Neg():
-            inner = _constant(node.this)
-            return None if inner is None else -inner
-        case exp.Literal() if not node.is_string and len(node.name) <= 40:
-            return _number(node.name)
-        case _:
-            return None
-
-
-def _number(text: str) -> Fraction | None:
-    """The exact number; None where its exponent lies beyond any double's, which would only be written out at length."""
-    try:
-        number = Decimal(text)
-    except ArithmeticError:
-        return None
-    return Fraction(number) if number.is_finite() and (not number or abs(number.adjusted()) <= DIGITS) else None
-
-
-def _ratio(above: Above, node: exp.Expr) -> Ratio | None:
-    """factor * top / bottom of two additive aggregates."""
-    match node:
-        case exp.Paren():
-            return _ratio(above, node.this)
-        case exp.Mul():
-            left, right = _ratio(above, node.left), _ratio(above, node.right)
-            return _times(left, _constant(node.right)) or _times(right, _constant(node.left))
-        case exp.Div() if not take(node, "this", "expression", "typed", "safe")[2]:
-            over = _constant(node.right)
-            if over:
-                return _times(_ratio(above, node.left), 1 / over)
-            return _quotient(above, _affine(above, node.left), _affine(above, _nonzero(node.right)))
-        case _:
-            return None
-
-
-def _nonzero(node: exp.Expr) -> exp.Expr:
-    """The aggregate inside NULLIF(aggregate, 0)."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if not isinstance(node, exp.Nullif):
-        return node
-    this, other = take(node, "this", "expression")
-    return this if isinstance(this, exp.Expr) and _constant(other) == 0 else node
-
-
-def _quotient(above: Above, top: Affine | None, bottom: Affine | None) -> Ratio | None:
-    if top is None or bottom is None or top.offset or bottom.offset or top.aggregate == bottom.aggregate:
-        return None
-    cards = {ask.name: ask.card for ask in above.asks}
-    if cards[top.aggregate] not in ADDITIVE or cards[bottom.aggregate] not in ADDITIVE:
-        return None
-    return Ratio(top.aggregate, bottom.aggregate, top.factor / bottom.factor)
-
-
-def _times(found: Ratio | None, factor: Fraction | None) -> Ratio | None:
-    if found is None or not factor or _long(found.factor):
-        return None
-    return Ratio(found.top, found.bottom, found.factor * factor)

@@ -6,7 +6,7 @@ import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from dpquery.plan.draft import Affine, Output, Question, Ratio
+from dpquery.plan.draft import Affine, Combined, Constant, Output, Question, Ratio
 from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
@@ -86,10 +86,16 @@ def source(one: KeySource) -> str:
 
 
 def output(one: Output) -> str:
-    match one.interval:
-        case None:
-            return one.name
+    return one.name if one.interval is None else f"{one.name} ~ {bar(one.interval)}"
+
+
+def bar(how: Affine | Ratio | Combined | Constant) -> str:
+    match how:
         case Affine(aggregate=name, factor=factor, offset=offset):
-            return f"{one.name} ~ {factor} * {name} + {offset}"
+            return f"{factor} * {name} + {offset}"
         case Ratio(top=top, bottom=bottom, factor=factor):
-            return f"{one.name} ~ {factor} * {top} / {bottom}"
+            return f"{factor} * {top} / {bottom}"
+        case Constant(value=value):
+            return str(value)
+        case Combined(operation=operation, parts=parts, digits=digits):
+            return f"{operation}({', '.join(map(bar, parts))}{f'; {digits}' if digits else ''})"
