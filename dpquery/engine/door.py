@@ -8,6 +8,7 @@ from pathlib import Path
 import dpquery.ledger as ledgers
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends import inspect
+from dpquery.engine import data
 from dpquery.engine.session import Session
 from dpquery.errors import SchemaError
 from dpquery.schema.check import Report
@@ -27,18 +28,18 @@ def open_session(schema: str | Path, analyst: str | None = None, ledger: str | P
 def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
     """The path of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
     read = read_schema(schema)
-    before = backend_door.identity(read)
+    before = data.identity(read)
     report = _checked(read)
     if not report.ok:
         raise _unfit(report, read)
     where = Path(path) if path is not None else read.default_ledger
-    return ledgers.create(read, where, fingerprint=backend_door.fingerprint(read), identity=before)
+    return ledgers.create(read, where, fingerprint=data.checked(read, before), identity=before)
 
 
 def check(schema: str | Path, register: bool = False, ledger: str | Path | None = None) -> Report:
     """How the data fits the schema: for the owner's eyes. With `register`, a fitting data version is admitted to the ledger."""
     read = read_schema(schema)
-    before = backend_door.identity(read)
+    before = data.identity(read)
     report = _checked(read)
     if not register:
         return report
@@ -46,7 +47,7 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
         raise _unfit(report, read)
     opened = ledgers.open(Path(ledger) if ledger is not None else read.default_ledger, read)
     try:
-        version = opened.register(backend_door.fingerprint(read), before)
+        version = opened.register(data.checked(read, before), before)
     finally:
         opened.close()
     return report.registered(version)

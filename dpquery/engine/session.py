@@ -16,7 +16,7 @@ from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.public import facts
-from dpquery.engine import asking, receipt
+from dpquery.engine import asking, data, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
@@ -199,14 +199,16 @@ class Session:
         return self._backend
 
     def _version(self, ledger: Ledger) -> int | None:
-        return ledger.version_of(backend_door.identity(self.schema), lambda: backend_door.fingerprint(self.schema))
+        return ledger.version_of(data.identity(self.schema), lambda: data.fingerprint(self.schema))
 
     def _admitted(self, ledger: Ledger) -> int:
         """The number of the data version at hand; a version that the owner has not registered is refused."""
         version = self._version(ledger)
         if version is None:
             raise SchemaError(
-                "DATA_NOT_REGISTERED", "the data is not a version that its owner registered", instead="the owner runs `dpquery check --register`"
+                "DATA_NOT_REGISTERED",
+                "the data, as this schema describes it, is not a version that its owner registered",
+                instead="the owner runs `dpquery check --register`",
             )
         return version
 

@@ -48,3 +48,18 @@ def _canonical(value: object) -> Any:
             return str(value)
         case _:
             raise TypeError(type(value).__name__)
+
+
+def promises(schema: Schema) -> str:
+    """The SHA-256 of what only a look at the data can confirm: tables, whose their rows are, columns and types, unique keys, one row per unit.
+
+    Bounds, listed values and limits on contributions are left out: statements enforce them.
+    """
+    text = json.dumps([_promised(table) for table in schema.tables.values()], separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _promised(table: Table) -> Any:
+    columns = [(c.name, str(c.type), c.unique) for c in table.columns.values()]
+    one_row = table.max_rows_per_unit == 1
+    return [table.name, table.physical, table.public, _canonical(table.unit), one_row, _canonical(table.files), sorted(columns)]

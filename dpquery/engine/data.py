@@ -1,0 +1,33 @@
+"""Which data version is at hand: the files behind a schema, and what the schema promises of them that was looked up when they were registered."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from dpquery.backends import duckdb as backend_door
+from dpquery.errors import Fault
+from dpquery.schema.digest import promises
+from dpquery.schema.model import Schema
+
+JSON = Any
+
+
+def identity(schema: Schema) -> JSON:
+    """What tells at a glance that files or promises are other ones."""
+    return [promises(schema), *backend_door.identity(schema)]
+
+
+def fingerprint(schema: Schema) -> str:
+    """The SHA-256 of the promises and of all that the files hold: a promise that was added later was never looked up."""
+    return hashlib.sha256(f"{promises(schema)} {backend_door.fingerprint(schema)}".encode()).hexdigest()
+
+
+def checked(schema: Schema, before: JSON) -> str:
+    """The fingerprint of data that was checked since its identity was `before`; a Fault where the files changed meanwhile."""
+    found = fingerprint(schema)
+    if identity(schema) != before:
+        raise Fault(
+            "DATA_CHANGED", "the data changed while it was checked; it is not registered", instead="wait until nothing writes to it, then again"
+        )
+    return found
