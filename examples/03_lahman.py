@@ -61,6 +61,7 @@ QUESTIONS = (
         "Batting average of 2019",  # nobody plays for more than six clubs in one season
         "SELECT sum(hits) / sum(at_bats) AS average FROM batting WHERE year = 2019",
         "max_rows_per_group=6",
+        "2",
     ),
     Question(
         "Mean salary, 2012 to 2016",
