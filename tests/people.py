@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,6 +97,11 @@ def made(folder: Path, data: str = DATA, tables: str = TABLES, terms: str = NOIS
     schema = write(folder, data, tables, terms, name)
     create_ledger(schema)
     return schema
+
+
+def copied(schema: Path, folder: Path) -> Path:
+    """The data set, its unspent ledger with it, in a folder of its own: cheaper than making it anew."""
+    return Path(shutil.copytree(schema.parent, folder)) / schema.name
 
 
 @contextmanager

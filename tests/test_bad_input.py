@@ -16,9 +16,8 @@ from typing import Any
 import people
 import pytest
 
-import dpquery
 from dpquery import ledger as ledgers
-from dpquery.engine import check, open_session
+from dpquery.engine import check, open_ledger, open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
 
@@ -97,14 +96,14 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
-    with people.opened(schema) as (one,):
+def session(schema: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with people.opened(people.copied(schema, tmp_path_factory.mktemp("used") / "kept")) as (one,):
         yield one
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Path:
-    return people.made(tmp_path / "fresh", DATA, TABLES, people.ORDINARY)
+def fresh(schema: Path, tmp_path: Path) -> Path:
+    return people.copied(schema, tmp_path / "fresh")
 
 
 def silent(*texts: object) -> None:
@@ -204,11 +203,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("suffix", "harm", "kind", "code"), FILES, ids=lambda value: getattr(value, "__name__", str(value)))
-def test_files_that_are_not_what_they_should_be(
-    suffix: str, harm: Callable[[Path], None], kind: type[Error], code: str, fresh: Path, tmp_path: Path
-) -> None:
-    kept = tmp_path / "kept.ledger"
-    shutil.copyfile(fresh.with_suffix(".ledger"), kept)
+def test_files_that_are_not_what_they_should_be(suffix: str, harm: Callable[[Path], None], kind: type[Error], code: str, fresh: Path) -> None:
     harm(fresh.with_suffix(suffix))
     with people.opened(fresh) as (one,), pytest.raises(Error) as failed:
         one.query(COUNT)
@@ -216,7 +211,7 @@ def test_files_that_are_not_what_they_should_be(
     assert failed.value.instead
     silent(failed.value, failed.value.as_dict())
     if suffix == ".duckdb" and harm is not unbound:
-        with ledgers.open(fresh.with_suffix(".ledger"), dpquery.engine.open_session(fresh).schema) as ledger:
+        with open_ledger(fresh) as ledger:
             assert ledger.balance("default").entries == 0
 
 
@@ -236,10 +231,8 @@ def test_a_locked_ledger_is_waited_for_then_told(fresh: Path, monkeypatch: pytes
         assert str(one.budget().spent.epsilon) == "0.2"
 
 
-def test_a_database_that_is_written_elsewhere_is_told(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_written_elsewhere_is_told(fresh: Path) -> None:
     """Another program holds it open for writing: its log, if any, or its lock is in the way."""
-    import duckdb
-
     writer = "import duckdb, sys; con = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     words = [sys.executable, "-c", writer, str(fresh.with_suffix(".duckdb"))]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -250,7 +243,6 @@ def test_a_database_that_is_written_elsewhere_is_told(fresh: Path, monkeypatch: 
         assert failed.value.code in ("DATA_LOCKED", "DATA_WAL", "DATA_NOT_REGISTERED")
         silent(failed.value)
         other.communicate("")
-    assert duckdb.__version__
 
 
 def test_an_exhausted_budget_says_what_is_left(fresh: Path) -> None:
@@ -266,7 +258,7 @@ def test_an_exhausted_budget_says_what_is_left(fresh: Path) -> None:
         assert str(one.budget().spent.epsilon) == "2"
 
 
-def test_nothing_of_the_data_is_written_anywhere(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_data_is_written_anywhere(fresh: Path) -> None:
     """Answers, errors, receipts, explanations, the report of a check, the ledger's bytes: values of single rows are in none of them."""
     said: list[object] = []
     with people.opened(fresh) as (one,):
@@ -299,12 +291,9 @@ LINES = [
     (("SELECT count(*) FROM visit",), 2, "UNKNOWN_TABLE"),
     (("SELECT count(*) FORM visits",), 2, "SYNTAX"),
     (("SELECT sum(amount) FROM visits",), 2, "MISSING_BOUNDS"),
-    ((COUNT, "--epsilon=nan"), 2, "BAD_PRICE"),
     ((COUNT, "--epsilon=-1"), 2, "BAD_PRICE"),
-    ((COUNT, "--delta=1"), 2, "BAD_DELTA"),
     ((COUNT, "--epsilon=2", "--analyst=bob"), 0, None),
     ((COUNT, "--epsilon=2", "--analyst=bob"), 3, "OVER_BUDGET"),
-    ((COUNT, "--epsilon"), 2, "USAGE"),
 ]
 
 
@@ -327,10 +316,7 @@ def test_the_command_line_has_a_status_and_a_document_for_each(fresh: Path) -> N
     [
         (".duckdb", hidden, 5, "DATA_MISSING"),
         (".duckdb", replaced, 4, "DATA_NOT_REGISTERED"),
-        (".duckdb", logged, 5, "DATA_WAL"),
-        (".ledger", hidden, 5, "LEDGER_MISSING"),
         (".ledger", halved, 5, "LEDGER_CORRUPT"),
-        (".ledger", foreign, 5, "LEDGER_FOREIGN"),
     ],
 )
 def test_the_command_line_tells_of_files(suffix: str, harm: Callable[[Path], None], status: int, code: str, fresh: Path) -> None:

@@ -23,9 +23,14 @@ from dpquery.schema.read import read
 COUNT = "SELECT count(*) FROM visits"
 
 
+@pytest.fixture(scope="module")
+def unspent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return people.made(tmp_path_factory.mktemp("unspent"), terms=people.ORDINARY)
+
+
 @pytest.fixture
-def schema(tmp_path: Path) -> Path:
-    return people.made(tmp_path / "kept", terms=people.ORDINARY)
+def schema(unspent: Path, tmp_path: Path) -> Path:
+    return people.copied(unspent, tmp_path / "kept")
 
 
 @pytest.fixture
