@@ -9,7 +9,7 @@ from typing import Any
 from dpquery.backends import exact, inspect, names, relation
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import Worker
-from dpquery.backends.source import Identity, allowed, find, fingerprint, identity, opening
+from dpquery.backends.source import Identity, allowed, find, fingerprint, identity, opening, shown
 from dpquery.errors import Fault
 from dpquery.plan.rel import Public
 from dpquery.schema.model import Schema
@@ -90,6 +90,8 @@ class DuckDB:
             "threads": limits.threads,
             "allowed": allowed(source),
             "statements": opening(self._schema, source),
+            "shown": shown(self._schema),
+            "use": names.SHOWN,
         }
         return Worker(config), seen
 

@@ -1,12 +1,14 @@
 """What tables and columns are called in lowered SQL.
 
-The engine's catalogue `data` holds the private and public tables of the source, read-only; `memory` holds the public relations made for a statement.
-Every table is named in full, so that none can stand in for another.
+The engine's catalogue `data` holds the private and public tables of the source, read-only; `memory` holds the public relations made for a statement;
+`shown`, where names without a catalogue are looked up, holds the declared public tables. Every table of a lowered statement is named in full, so that
+none can stand in for another.
 """
 
 from __future__ import annotations
 
 SOURCE = "data"
+SHOWN = "shown"
 SCRATCH = "memory.main"
 
 

@@ -114,12 +114,28 @@ def _places(source: Source) -> Iterator[tuple[str, Path]]:
 def opening(schema: Schema, source: Source) -> list[str]:
     """The statements after which catalogue `data` holds the schema's tables under their physical names."""
     if source.database is not None:
-        return [f"ATTACH {names.text(str(source.database))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)", f"USE {names.SOURCE}"]
-    made = [f"ATTACH ':memory:' AS {names.SOURCE}", f"USE {names.SOURCE}"]
+        return [f"ATTACH {names.text(str(source.database))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)"]
+    made = [f"ATTACH ':memory:' AS {names.SOURCE}"]
     for table in schema.tables.values():
         if table.files is not None:
             types = {c.name: c.type for c in table.columns.values()}
             made.append(f"CREATE VIEW {names.table(table.physical)} AS {reading(table.files, source.tables[table.name], types)}")
+    return made
+
+
+def shown(schema: Schema) -> list[str]:
+    """The statements after which catalogue `shown` holds the declared public tables; one fails where its table is missing.
+
+    Names without a catalogue are looked up there, those of functions too: never in `data`, where a macro of the database could stand in for a
+    function of the engine, a clamp's or a sum's included.
+    """
+    made = [f"ATTACH ':memory:' AS {names.SHOWN}"]
+    for table in schema.tables.values():
+        if table.public:
+            place, _, name = table.physical.rpartition(".")
+            full = f"{names.SHOWN}.{names.quoted(place or 'main')}"
+            made.append(f"CREATE SCHEMA IF NOT EXISTS {full}")
+            made.append(f"CREATE VIEW {full}.{names.quoted(name)} AS SELECT * FROM {names.table(table.physical)}")
     return made
 
 
