@@ -240,4 +240,5 @@ Expressions on private rows may use these functions and operators, CASE, and cas
 
 Every expression has a result for every row: what would fail in DuckDB is NULL here, so that an error never tells of a row. INTEGER has 64 bits,
 DECIMAL 38 digits, FLOAT is a double without NaN and without a negative zero, STRING has at most 4096 characters, TIMESTAMP has no zone. Literal
-arguments (patterns, places, parts, units, intervals) must be literals. In every dialect `dow` counts from 0 (Sunday) and `week` is the ISO week."""
+arguments (patterns, places, parts, units, intervals) must be literals. `dow` counts from 0 (Sunday) and
+`week` is the ISO week; a statement of a dialect in which they are something else is refused."""

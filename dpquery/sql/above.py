@@ -17,6 +17,7 @@ from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
+from dpquery.sql.abroad import rounding
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.clock import told
 from dpquery.sql.fields import rebuild, take
@@ -28,6 +29,7 @@ from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
 from dpquery.values.types import FLOAT, INTEGER, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
+FRACTIONS = ("DOUBLE", "FLOAT", "DECIMAL")
 MOST_NODES = 20_000  # lifted for one statement, aliases written out
 
 
@@ -192,6 +194,10 @@ class Above:
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
         if isinstance(node, exp.In) and take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if isinstance(node, exp.Div) and take(node, *NODES[exp.Div])[2]:
+            return self._typed_division(node, where)
+        if isinstance(node, exp.Cast) and rounding(node) is not None:
+            return self._rounded(node, where)
         if isinstance(node, exp.Star):
             raise self.statement.refuse("STAR", "a star cannot stand beside aggregates", node, "the keys by name")
         if isinstance(node, exp.Literal) and not node.name.isprintable() and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in node.name):
@@ -203,7 +209,55 @@ class Above:
         if names is None:
             what = self.statement.spelled(node)
             raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise{like(node)}", node, OFFERED)
+        return self.lift_children(node, where)
+
+    def lift_children(self, node: exp.Expr, where: Where) -> exp.Expr:
+        """The node itself, over the noisy table's columns."""
+        names = ("this", "expressions") if called(node) in FUNCTIONS else NODES[type(node)]
         return rebuild(node, names, lambda child: self.lift(child, where))
+
+    def _typed_division(self, node: exp.Div, where: Where) -> exp.Expr:
+        """A division in a dialect that divides integers into integers: as that dialect would do it, refused where it is not known which it is."""
+        left, right = (exp.paren(self.lift(side, where), copy=False) for side in take(node, *NODES[exp.Div])[:2])
+        kinds = self._whole(left), self._whole(right)
+        if kinds == (True, True):
+            return exp.IntDiv(this=left, expression=right)
+        if False in kinds:
+            return exp.Div(this=left, expression=right, typed=False, safe=False)
+        message = "this dialect divides integers into integers, and whether these are some is not known"
+        raise self.statement.refuse("DIVISION_TYPE", message, node, "CAST(x AS DOUBLE PRECISION) / y, or FLOOR of that")
+
+    def _whole(self, node: exp.Expr) -> bool | None:
+        """Whether an expression is of 64-bit integers in every dialect, surely (True) or surely not (False). A sum of integers may be a numeric."""
+        match node:
+            case exp.Column():
+                ask = next((a for a in self.asks if a.name == node.name), None)
+                kind = self.kind(node.name)
+                return None if kind is None or (kind == INTEGER and ask is not None and ask.card == "total") else kind == INTEGER
+            case exp.Literal():
+                if node.is_string or (node.name.isdigit() and len(node.name) > 9):
+                    return None
+                return node.name.isdigit()
+            case exp.Add() | exp.Sub() | exp.Mul():
+                sides = self._whole(node.left), self._whole(node.right)
+                return False if False in sides else None if None in sides else True
+            case exp.Div():
+                return False
+            case exp.IntDiv():
+                return True
+            case exp.Paren() | exp.Neg():
+                return self._whole(node.this)
+            case exp.Cast() | exp.TryCast():
+                return False if str(getattr(node.to.this, "name", "")) in FRACTIONS else None
+            case _:
+                return None
+
+    def _rounded(self, node: exp.Cast, where: Where) -> exp.Expr:
+        """A cast to integers in a dialect that gets rid of fractions in another way than DuckDB."""
+        found, way = self.lift_children(node, where), rounding(node)
+        if way is not None and not self._integral(found.this):
+            found.set("this", way(this=found.this))
+        return found
 
     def _check_call(self, node: exp.Expr) -> None:
         _, args = take(node, "this", "expressions")

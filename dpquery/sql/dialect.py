@@ -15,6 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
+from dpquery.sql import abroad
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.refuse import near
 
@@ -54,7 +55,9 @@ def parse(text: str, dialect: str = "duckdb") -> Parsed:
     _check_start(text, tokens)
     _check_joins(text, tokens)
     options, named, rest = Cutter(text, tokens).cut()
-    return Parsed(text, _tree(text, rest, reader), options, named)
+    tree = _tree(text, rest, reader)
+    abroad.check(tree, dialect.lower(), text)
+    return Parsed(text, tree, options, named)
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,11 @@ from sqlglot import ErrorLevel, exp
 
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.schema.model import Table
+from dpquery.sql import scalar
+from dpquery.sql.abroad import rounding
 from dpquery.sql.clock import told
 from dpquery.sql.fields import take
+from dpquery.sql.moments import shift
 from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
 from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.sides import Open
@@ -78,7 +81,34 @@ def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
         table, _, name = called[_id(scope.column(below))].partition(".")
         return exp.column(name, table=table)
 
-    return " AND ".join(_total(part.transform(rename)) for part in conjunct_nodes(node))
+    return " AND ".join(_total(_as_read(part, scope).transform(rename)) for part in conjunct_nodes(node))
+
+
+def _as_read(node: exp.Expr, scope: Scope) -> exp.Expr:
+    """The node with what DuckDB would take otherwise than it was read: divisions and casts of other dialects, and a number of days of 64 bits."""
+    holder, dates = exp.paren(node), node.find(exp.Cast, exp.CurrentDate, exp.Date, exp.LastDay) or _dated(node, scope)
+    for below in reversed(list(holder.this.walk())):  # from within outwards
+        match below:
+            case exp.Div() if take(below, "this", "expression", "typed", "safe")[2] and _kinds(below, scope) == (Kind.INTEGER, Kind.INTEGER):
+                below.replace(exp.IntDiv(this=exp.paren(below.left), expression=exp.paren(below.right)))
+            case exp.Cast() if (way := rounding(below)) and scalar.read(below.this, scope).type.kind in (Kind.FLOAT, Kind.DECIMAL):
+                below.set("this", way(this=below.this.copy()))
+            case exp.Add() | exp.Sub() if dates and _kinds(below, scope) == (Kind.DATE, Kind.INTEGER):
+                below.set("expression", exp.TryCast(this=below.right.copy(), to=exp.DataType.build("INT")))
+            case exp.Add() if dates and _kinds(below, scope) == (Kind.INTEGER, Kind.DATE):
+                below.set("this", exp.TryCast(this=below.left.copy(), to=exp.DataType.build("INT")))
+    found: exp.Expr = holder.this
+    return found
+
+
+def _dated(node: exp.Expr, scope: Scope) -> bool:
+    return any(scope.column(column).type.kind is Kind.DATE for column in node.find_all(exp.Column))
+
+
+def _kinds(node: exp.Binary, scope: Scope) -> tuple[Kind | None, Kind | None]:
+    """The kinds of both sides; None of an interval, which is no value."""
+    left, right = (None if shift(side) is not None else scalar.read(side, scope).type.kind for side in (node.left, node.right))
+    return left, right
 
 
 NEVER_FAIL = (

@@ -14,6 +14,7 @@ from dpquery.plan.coerce import GREATEST_INTEGER, LEAST_INTEGER, LONGEST, Mismat
 from dpquery.plan.functions import MANY, call, choose
 from dpquery.plan.lengths import bulk
 from dpquery.plan.scalar import Call, Literal, Scalar, children
+from dpquery.sql.abroad import rounding
 from dpquery.sql.calls import CALLS
 from dpquery.sql.casts import cast_to, type_of
 from dpquery.sql.fields import take
@@ -314,7 +315,15 @@ def _extreme(name: str) -> Reader:
 
 def _cast(node: exp.Cast | exp.TryCast, at: At) -> Scalar:
     this, to, *_ = take(node, "this", "to", "safe", "requires_string", "null_on_text_overflow", "probe_date_format")
-    return cast_to(visit(this, at), type_of(to, at), lenient=isinstance(node, exp.TryCast))
+    return cast_to(_whole(node, visit(this, at)), type_of(to, at), lenient=isinstance(node, exp.TryCast))
+
+
+def _whole(node: exp.Expr, scalar: Scalar) -> Scalar:
+    """What a cast makes an integer of, without the fraction that the dialect gets rid of in another way than DuckDB."""
+    way = rounding(node)
+    if way is None or scalar.type.kind not in (Kind.FLOAT, Kind.DECIMAL):
+        return scalar
+    return call("round" if way is exp.Round else "trunc", scalar)
 
 
 OPERATORS: dict[type[exp.Expr], Callable[[exp.Expr, Scalar, Scalar], Scalar]] = {

@@ -1,0 +1,117 @@
+"""What reads alike in another dialect but means something else in DuckDB: refused by name, or marked for who reads it.
+
+The parser turns the spelling of a dialect into nodes; what a node means there, it does not say. Days of the week start at 0 or 1, weeks on Sunday or
+Monday, a cast to integers cuts or rounds: an answer in the one meaning to a question in the other would be wrong without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.sql.fields import take
+from dpquery.sql.refuse import refuse
+from dpquery.sql.unanswered import called
+
+ROUNDING = "rounding"  # the mark of a cast to integers: how the dialect gets rid of fractions
+CASTS: Mapping[str, type[exp.Expr]] = {"bigquery": exp.Round, "snowflake": exp.Round, "spark": exp.Trunc}
+INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "INT128")
+
+
+class Difference(NamedTuple):
+    """One thing that means something else: whether a node is it, why it is refused, what to write instead."""
+
+    meant: Callable[[exp.Expr], bool]
+    why: str
+    instead: str
+
+
+def check(tree: exp.Expr, dialect: str, source: str) -> None:
+    """Nothing, or Refused where the statement would be read in DuckDB's meaning; casts to integers are marked with the dialect's rounding."""
+    differences, rounding = DIFFERENCES.get(dialect, ()), CASTS.get(dialect)
+    for node in tree.walk() if differences or rounding else ():
+        for one in differences:
+            if one.meant(node):
+                raise _refused(node, one, dialect, source)
+        if rounding is not None and isinstance(node, exp.Cast) and str(getattr(node.to.this, "name", "")) in INTEGERS:
+            node.meta[ROUNDING] = rounding
+
+
+def rounding(node: exp.Expr) -> type[exp.Expr] | None:
+    """How the dialect of the statement rounds what this cast makes an integer: exp.Round, exp.Trunc; None: as DuckDB does."""
+    found: type[exp.Expr] | None = node.meta.get(ROUNDING)
+    return found
+
+
+def _refused(node: exp.Expr, one: Difference, dialect: str, source: str) -> Refused:
+    return refuse("DIALECT_DIFFERS", f"{one.why} (dialect {dialect})", node=node, instead=one.instead, source=source)
+
+
+# ---- parts of dates ------------------------------------------------------------------------------------------------------------------
+
+
+def _part(node: exp.Expr) -> str:
+    """The part of a date that a node asks for, in lower case; empty for other nodes."""
+    match node:
+        case exp.DayOfWeek():
+            return "dayofweek"
+        case exp.Week():
+            return "week"
+        case exp.Extract():
+            return str(node.this.name).lower()
+        case exp.Anonymous() if called(node) in ("date_part", "datepart"):
+            parts = take(node, "this", "expressions")[1]
+            return str(parts[0].name).lower() if parts else ""
+        case _:
+            return called(node)
+
+
+def _named(*names: str) -> Callable[[exp.Expr], bool]:
+    return lambda node: _part(node) in names
+
+
+# ---- texts ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _from_zero(node: exp.Expr) -> bool:
+    if not isinstance(node, exp.Substring):
+        return False
+    start = take(node, "this", "start", "length")[1]
+    return isinstance(start, exp.Literal) and start.name.strip("0") == ""
+
+
+def _backwards(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Left | exp.Right) and isinstance(node.expression, exp.Neg)
+
+
+def _trimmed(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Trim)
+
+
+_ZERO = Difference(_from_zero, "a text starts at 1 here, and place 0 is taken for 1", "SUBSTR(s, 1, ..)")
+_NEGATIVE = Difference(_backwards, "a negative length means something else than in DuckDB", "SUBSTR, with places from the front")
+_SUNDAY = Difference(_named("dayofweek", "dow"), "Sunday is day 1 here, day 0 in DuckDB", "dialect duckdb, or EXTRACT(DAYOFYEAR FROM d) and the like")
+_SECOND = Difference(_named("second", "seconds"), "seconds have a fraction here, none in DuckDB", "EXTRACT(EPOCH FROM t), or dialect duckdb")
+
+DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
+    "bigquery": (
+        _SUNDAY,
+        Difference(_named("week"), "weeks start on Sunday here, on Monday in DuckDB", "dialect duckdb, or the day of the year"),
+        _ZERO,
+        _NEGATIVE,
+        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
+    ),
+    "spark": (
+        _SUNDAY,
+        Difference(_named("weekday"), "Monday is day 0 here, Sunday in DuckDB", "dialect duckdb, with isodow"),
+        Difference(lambda node: isinstance(node, exp.Extract) and _SECOND.meant(node), _SECOND.why, "SECOND(t)"),
+        _ZERO,
+        _NEGATIVE,
+    ),
+    "snowflake": (_NEGATIVE,),
+    "postgres": (_SECOND,),
+}
+"""By dialect, what the reader of SQL would answer in another meaning."""
