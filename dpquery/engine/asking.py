@@ -13,6 +13,7 @@ from dpquery.plan.release import LEAST_PRICE, Ask
 from dpquery.schema.model import Schema
 
 LARGEST_EPSILON = Fraction(50)
+LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
 MOST_PLACES = 400  # before and after the point of any number
 Amount = str | int | float | Decimal | Fraction
 
@@ -80,6 +81,8 @@ def ask(options: Options, given: Call, schema: Schema) -> Ask:
     confidence = Fraction(95, 100) if confidence is None else confidence
     if not Fraction(1, 2) <= confidence < 1:
         raise Refused("BAD_CONFIDENCE", "the confidence level must lie in [0.5, 1)", instead="0.95 is usual")
+    if 1 - confidence < LEAST_DOUBT:
+        raise Refused("BAD_CONFIDENCE", "the confidence level is out of all proportion", instead="0.95 is usual")
     return Ask(delta, epsilon, rho, options.noise, options.selection, options.selection_epsilon, confidence)
 
 

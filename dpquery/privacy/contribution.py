@@ -18,11 +18,14 @@ from dpquery.plan.release import (
     GroupCap,
     HeavyMean,
     Idle,
+    One,
     Part,
     Present,
     PrivateKeys,
     Release,
+    Row,
     RowWeights,
+    Units,
 )
 from dpquery.values.types import Adjacency
 
@@ -63,9 +66,9 @@ def cell_bound(part: Part) -> CellBound:
     """C2. The interval in which a part's cells lie, where they are not 0 for want of a counted row.
 
     Given   a part.
-    Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows in [-w, w] before their weight.
+    Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
     Proof   Clamp, Present: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw,
-            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well.
+            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or are clamped.
     Tight   test_c2_cells_reach_their_bounds
     Source  design 4.3, Cells; pitfalls N1, C3.
     """
@@ -77,9 +80,22 @@ def cell_bound(part: Part) -> CellBound:
         case HeavyMean(rows=rows, width=width):
             return CellBound(-rows * width, rows * width)
         case Additive(width=width):
-            return CellBound(-width, width, weighted=True)
+            return _row_bound(part.row, width)
         case _:
             assert_never(part.cell)
+
+
+def _row_bound(row: Row, width: int) -> CellBound:
+    """The interval in which weighed rows lie."""
+    match row:
+        case One():
+            return CellBound(0, width, weighted=True)
+        case Units(low=low, high=high, centred=False):
+            return CellBound(low, high, weighted=True)
+        case Units():
+            return CellBound(-width, width, weighted=True)
+        case _:
+            assert_never(row)
 
 
 def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, ...]:
@@ -94,7 +110,7 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     """
     match bounds.bounding:
         case RowWeights(rows=rows):
-            return tuple(row_weights(cell, rows, adjacency) for cell in bounds.cells)
+            return tuple(row_weights(cell, rows, bounds.keyed, adjacency) for cell in bounds.cells)
         case GroupCap(groups=groups, idle=idle):
             return tuple(_capped(cell, groups, idle, bounds.keyed, adjacency) for cell in bounds.cells)
         case _:
@@ -153,24 +169,30 @@ def capped_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensiti
             assert_never(adjacency)
 
 
-def row_weights(cell: CellBound, rows: int, adjacency: Adjacency) -> Sensitivity:
+def row_weights(cell: CellBound, rows: int, keyed: bool, adjacency: Adjacency) -> Sensitivity:
     """C7. Sums of weighed rows.
 
-    Given   each row lies in [lo, hi], U = max(|lo|, |hi|); the weights of a unit's rows are integers that add up to at most W = R 2^20.
-    Claim   add/remove: L1 <= W U, and so L2 and Linf. Replace-one: twice that. Nothing better than L1 is known: all of it may be in one
-            coordinate, or spread over W of them.
-    Proof   The cells of a unit are sums of weight times row over disjoint sets of rows: their magnitudes add up to at most W U. Replace-one:
-            remove, then add (triangle inequality).
-    Tight   test_c7_row_weights_are_reached
-    Source  design 4.3, Rows; pitfalls A2, N2, C2.
+    Given   each row lies in [lo, hi]; the weights of a unit's rows are integers that add up to at most W = R 2^20. m = max(|lo|, |hi|),
+            s = max(hi, 0) - min(lo, 0).
+    Claim   add/remove: L1 <= W m, and so L2 and Linf; all of it may be in one coordinate, or spread over W of them. Replace-one: L1 <= 2 W m,
+            Linf <= W s, L2^2 <= W^2 max(s^2, 2 m^2); without GROUP BY W s in all. For rising, superadditive f with f(0) = 0 the sum of f over
+            coordinates is at most 2 f(W m) where rows have one sign (s = m), else f(2 W m).
+    Proof   The cells of a unit are sums of weight times row over disjoint sets of rows: their magnitudes add up to at most W m, and one cell lies
+            in [W min(lo, 0), W max(hi, 0)]. Replace-one: two such vectors, so L1 (triangle inequality) and Linf. The vectors lie in the hull of 0
+            and of W lo and W hi on each coordinate; the square of the distance is convex, so largest at two of these: W s on one coordinate, or
+            W m on two. Of one sign, a difference is at most the larger of the two cells, and f of that at most the sum of their f.
+    Tight   test_c7_row_weights_are_reached, test_c7_replace_one_is_reached
+    Source  design 4.3, Rows; pitfalls A2, N2, C2, A18.
     """
-    most = (rows << WEIGHT_BITS) * _shift(cell, Adjacency.ADD_REMOVE)
     spread = rows << WEIGHT_BITS
+    m, s = spread * _shift(cell, Adjacency.ADD_REMOVE), spread * _shift(cell, Adjacency.REPLACE_ONE)
     match adjacency:
         case Adjacency.ADD_REMOVE:
-            return Sensitivity(spread, most, most, most**2, "C7", ((1, most),))
+            return Sensitivity(spread, m, m, m**2, "C7", ((1, m),))
+        case Adjacency.REPLACE_ONE if not keyed:
+            return Sensitivity(1, s, s, s**2, "C7", ((1, s),))
         case Adjacency.REPLACE_ONE:
-            return Sensitivity(2 * spread, 2 * most, 2 * most, (2 * most) ** 2, "C7", ((1, 2 * most),))
+            return Sensitivity(2 * spread, s, 2 * m, max(s**2, 2 * m**2), "C7", ((2, m) if s == m else (1, 2 * m),))
         case _:
             assert_never(adjacency)
 

@@ -193,6 +193,20 @@ def test_c7_row_weights_are_reached() -> None:
     assert reached(signed, data(heavy), data(orders(1, *[("i1", -20)] * 8)), REPLACE) == {"linf", "l1", "l2_squared"}
 
 
+def test_c7_replace_one_is_reached() -> None:
+    """Of one sign: from all weight in one group to all in another, and without GROUP BY only from none to all. Of two signs: within one group too."""
+    count = release(ask("count"), keys=9, weights=4)
+    one, other = orders(1, *[("i1", 20)] * 8), orders(1, *[("i2", 20)] * 8)
+    assert reached(count, data(one), data(other), REPLACE) == {"linf", "l1", "l2_squared"}
+    (claim, _) = sensitivities(enforced(release(ask("mean"), keyed=False, weights=4)), REPLACE)
+    assert (claim.l1, claim.moves) == (claim.linf, ((1, claim.linf),))
+    assert "l1" in reached(release(ask("mean"), keyed=False, weights=4), data(one), data(orders(1, *[("i1", -5)] * 8)), REPLACE)
+    assert reached(release(ask("count"), keyed=False, weights=4), data(one), data(), REPLACE) == ALL
+    lopsided = release(ask("total", per_row=bounds(-5, 20)), keys=9, weights=4)
+    assert "l1" in reached(lopsided, data(one), data(other), REPLACE)
+    assert "linf" in reached(lopsided, data(one), data(orders(1, *[("i1", -5)] * 8)), REPLACE)
+
+
 def test_w1_one_row_counts_once_under_row_weights() -> None:
     made = release(ask("count"), keys=2, weights=10)
     assert run(made, data(orders(1, ("i0", 1)), orders(2, ("i0", 1))))[("i0",)] == (2 << 20,)
