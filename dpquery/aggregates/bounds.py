@@ -13,11 +13,17 @@ def rows_per_cell(contributions: Contributions, rows_per_unit: int | None) -> in
     return max(1, contributions.rows if rows_per_unit is None else min(contributions.rows, rows_per_unit))
 
 
-def cap_note(contributions: Contributions, rows_per_unit: int | None) -> tuple[str, ...]:
-    """A note about the cap on rows, where a unit may have more of them."""
+def row_cap(contributions: Contributions, rows_per_unit: int | None) -> str | None:
+    """What the cap on rows does to a unit that has more of them; None where none can."""
     if rows_per_unit is not None and rows_per_unit <= contributions.rows:
-        return ()
-    return (f"at most {contributions.rows} rows of a unit count in a group (max_rows_per_group)",)
+        return None
+    return f"a unit counts as at most {contributions.rows} rows in a group (max_rows_per_group), what it has beyond is left out"
+
+
+def told(cap: str | None, contributions: Contributions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(notes, cuts): what the cap on rows does is a note where the statement itself set it, else a cut, which is warned of."""
+    said = () if cap is None else (cap,)
+    return (said, ()) if contributions.rows_given else ((), said)
 
 
 def row_bounds(ask: AggregateAsk, argument: Scalar) -> Interval | None:
@@ -62,4 +68,5 @@ def no_per_row(ask: AggregateAsk) -> None:
         )
 
 
+BY_WEIGHT = "rows are weighed so that those of a unit count as max_rows_contributed at most"
 WEIGHED = "max_rows_contributed (row weights bound sums over rows only)"

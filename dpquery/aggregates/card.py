@@ -19,7 +19,8 @@ Bar = tuple[Value, Value] | None  # an error bar: low and high end in the releas
 class Planned:
     """What a card makes of an ask: parts to be summed, and how their released integers read.
 
-    `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units).
+    `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units). `notes` say how
+    it is bounded, `cuts` what a limit that the statement did not set may leave out of it.
     """
 
     parts: tuple[Part, ...]
@@ -27,6 +28,7 @@ class Planned:
     step: Fraction
     bounds: Interval
     notes: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
 
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]

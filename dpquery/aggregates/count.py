@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from dpquery.aggregates import linear
-from dpquery.aggregates.bounds import WEIGHED, cap_note, no_per_group, no_per_row, rows_per_cell
+from dpquery.aggregates.bounds import BY_WEIGHT, WEIGHED, no_per_group, no_per_row, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Card, Planned
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
@@ -23,11 +23,11 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     if contributions.weights is not None:
         no_per_group(ask, WEIGHED, "leave them out, or use max_groups_contributed")
         parts = fits(ask, (Part(row, Additive(1), ask.where),), contributions.weights)
-        return Planned(parts, INTEGER, Fraction(1, 2**WEIGHT_BITS), Interval(Fraction(0), Fraction(contributions.weights)))
+        return Planned(parts, INTEGER, Fraction(1, 2**WEIGHT_BITS), Interval(Fraction(0), Fraction(contributions.weights)), (BY_WEIGHT,))
     low, high = _bounds(ask, rows_per_cell(contributions, rows_per_unit), rows_per_unit)
     parts = fits(ask, (Part(row, counted(low, high), ask.where),), None)
-    notes = cap_note(contributions, rows_per_unit) if ask.per_group is None else ()
-    return Planned(parts, INTEGER, Fraction(1), Interval(Fraction(low), Fraction(high)), notes)
+    notes, cuts = told(row_cap(contributions, rows_per_unit) if ask.per_group is None else None, contributions)
+    return Planned(parts, INTEGER, Fraction(1), Interval(Fraction(low), Fraction(high)), notes, cuts)
 
 
 def _bounds(ask: AggregateAsk, rows: int, rows_per_unit: int | None) -> tuple[int, int]:

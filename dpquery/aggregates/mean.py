@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpquery.aggregates.bounds import cap_note, missing, numeric, row_bounds, rows_per_cell
+from dpquery.aggregates.bounds import BY_WEIGHT, missing, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.fieller import ratios
@@ -19,7 +19,7 @@ from dpquery.plan.scalar import Interval
 from dpquery.values.types import FLOAT, Value
 
 ROW_WEIGHTED = "the mean over rows, not over units"
-WEIGHED = "rows are weighed so that those of a unit count as max_rows_contributed at most"
+WEIGHED = BY_WEIGHT
 SIZES = (100, 1_000, 10_000)  # for which the expected error is given
 
 
@@ -47,9 +47,9 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     number: Cell = counted(0, most) if contributions.weights is None else Additive(1)
     values = Units(argument, fine.step, low, high, centred=True)
     parts = fits(ask, (Part(values, distance, ask.where), Part(One(argument), number, ask.where)), contributions.weights)
-    how = cap_note(contributions, rows_per_unit) if contributions.weights is None else (WEIGHED,)
+    how, cuts = told(row_cap(contributions, rows_per_unit), contributions) if contributions.weights is None else ((WEIGHED,), ())
     notes = (ROW_WEIGHTED, *how, *fine.notes)
-    return Planned(parts, FLOAT, fine.step, Interval(low * fine.step, high * fine.step), notes)
+    return Planned(parts, FLOAT, fine.step, Interval(low * fine.step, high * fine.step), notes, cuts)
 
 
 def _constant(ask: AggregateAsk) -> Refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpquery.aggregates import linear
-from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, numeric, row_bounds, rows_per_cell
+from dpquery.aggregates.bounds import BY_WEIGHT, WEIGHED, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Card, Planned
 from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, plain, row_units
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -24,19 +24,22 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
         return _per_group(ask, argument, rows, ask.per_group)
     if rows is None:
         raise missing(ask)
-    return _per_row(ask, argument, rows, rows_per_cell(contributions, rows_per_unit))
+    return _per_row(ask, argument, rows, contributions, rows_per_unit)
 
 
-def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, most: int) -> Planned:
+def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, contributions: Contributions, rows_per_unit: int | None) -> Planned:
     """Rows in [l, u]; a cell of 1 to C rows lies in [min(l, lC), max(u, uC)]."""
+    most = rows_per_cell(contributions, rows_per_unit)
     not_zero(ask, rows.low, rows.high)
     fine = grid(argument, rows.magnitude)
     low, high = row_units(rows, fine.step)
     not_zero(ask, low, high)
     cell = Clamp(min(low, low * most), max(high, high * most))
     parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
-    notes = (f"rows are clamped to [{plain(low * fine.step)}, {plain(high * fine.step)}]", *fine.notes)
-    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), notes)
+    clamped = f"rows are clamped to [{plain(low * fine.step)}, {plain(high * fine.step)}]"
+    capped = f"a unit's sum in a group is clamped to [{plain(cell.low * fine.step)}, {plain(cell.high * fine.step)}] (max_rows_per_group is {most})"
+    notes, cuts = told(capped if row_cap(contributions, rows_per_unit) else None, contributions)
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), (clamped, *notes, *fine.notes), cuts)
 
 
 def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group: Interval) -> Planned:
@@ -61,7 +64,7 @@ def _weighed(ask: AggregateAsk, argument: Scalar, rows: Interval | None, weights
     cell = Additive(max(abs(low), abs(high)))
     parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), weights)
     bounds = Interval(min(low, 0) * fine.step * weights, max(high, 0) * fine.step * weights)
-    return Planned(parts, argument.type, fine.step / 2**WEIGHT_BITS, bounds, fine.notes)
+    return Planned(parts, argument.type, fine.step / 2**WEIGHT_BITS, bounds, (BY_WEIGHT, *fine.notes))
 
 
 def _own(cell: Clamp, step: Fraction) -> Interval:

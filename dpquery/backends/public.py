@@ -33,7 +33,21 @@ def facts(draft: Draft, backend: Backend) -> Facts:
         fanouts[lookup.public.name] = max(fanout(lookup, backend), fanouts.get(lookup.public.name, 0))
     if not draft.sources:
         return Facts(fanouts, None, "")
-    return Facts(fanouts, key_list(draft, backend), ", ".join(dict.fromkeys(source.origin for source in draft.sources)))
+    partial = [source for source in draft.sources if _partial(source, draft.keys, backend)]
+    return Facts(fanouts, key_list(draft, backend), _origins(draft.sources), _origins(partial))
+
+
+def _origins(sources: Sequence[KeySource]) -> str:
+    return ", ".join(dict.fromkeys(source.origin for source in sources))
+
+
+def _partial(source: KeySource, keys: Sequence[Key], backend: Backend) -> bool:
+    """Whether a row may have a key that the source does not list: beside a public table's columns only NULL, where there is one."""
+    if source.public is None:
+        return not source.whole
+    given = {c.id: f"c{i}" for i, c in enumerate(source.public.columns)}
+    missing = " OR ".join(f"({scan(given[i], keys[place].type)}) IS NULL" for i, place in zip(source.columns, source.positions, strict=True))
+    return bool(backend.public_rows(f"SELECT 1 FROM {names.public(source.public.name)} WHERE {missing} LIMIT 1", [INTEGER]))
 
 
 # ---- fan-out -------------------------------------------------------------------------------------------------------------------------

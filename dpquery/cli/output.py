@@ -121,7 +121,8 @@ def _beside(answer: Answer, target: Target | None) -> None:
     """Warnings and receipt on standard error, and where the answer went."""
     from dpquery.display import text
 
-    lines = [f"Warning: {text.safe(warning)}" for warning in answer.warnings]
+    lines = [f"Note: {text.safe(note)}." for note in text.bounds(answer.receipt)]
+    lines += [f"Warning: {text.safe(warning)}" for warning in answer.warnings]
     lines.append(text.receipt_line(answer.receipt))
     if target is not None:
         lines.append(f"Written: {text.safe(str(target.path))}")

@@ -24,7 +24,7 @@ def explanation(found: Explanation) -> Lines:
     yield Text("")
     yield grid(list(_releases(found.releases)))
     yield from _by_rows(found.releases)
-    yield from (Text(f"Bounds: {safe(note)}.") for note in bounds({"releases": found.releases}))
+    yield from (Text(f"Note: {safe(note)}.") for note in bounds({"releases": found.releases}))
     yield Text("")
     yield facts(_keys(found.keys))
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)

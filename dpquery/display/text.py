@@ -40,13 +40,14 @@ def _escaped(character: str) -> str:
 
 
 def cell(value: object, bar: tuple[Any, Any] | None = None) -> str:
-    """A value as people read it, its error bar after it: `1204 ± 12` where the bar is symmetric, else `37.4 [36.9, 38.1]`."""
+    """A value as people read it, its error bar after it: `1204 ± 12` where the bar is symmetric but for rounding, else `37.4 [36.9, 38.1]`."""
     if bar is None or value is None:
         return _value(value)
     low, high = bar
-    half = (Fraction(high) - Fraction(low)) / 2
+    middle, half = _fraction(value), (Fraction(high) - Fraction(low)) / 2
     digits = _digits(half)
-    if abs(Fraction(low) + half - _fraction(value)) <= half / 10**6:
+    if abs(Fraction(low) + Fraction(high) - 2 * middle) <= max(_last_digit(value), half / 10**6):
+        half = max(Fraction(high) - middle, middle - Fraction(low))
         return f"{_value(value, digits)} ± {_half(half, value, digits)}"
     return f"{_value(value, digits)} [{_value(low, digits)}, {_value(high, digits)}]"
 
@@ -60,6 +61,17 @@ def _fraction(value: object) -> Fraction:
             return Fraction(value)
         case _:
             return Fraction(10**400)
+
+
+def _last_digit(value: object) -> Fraction:
+    """What the last digit of a value without rounding errors is worth; 0 for others."""
+    match value:
+        case int():
+            return Fraction(1)
+        case Decimal():
+            return Fraction(10) ** int(value.as_tuple().exponent)
+        case _:
+            return Fraction(0)
 
 
 def _half(half: Fraction, value: object, digits: int | None) -> str:
@@ -177,9 +189,9 @@ def answer_lines(answer: Answer, limit: int | None = None, *, width: int = WIDTH
     left_out = answer.table.num_rows - (limit if limit is not None else answer.table.num_rows)
     if left_out > 0:
         lines.append(Text(f"... and {left_out} more rows"))
-    if any(bars is not None for bars in answer.intervals):
-        lines.append(Text(f"Error bars: {percent(answer.confidence)}% of them hold the value before noise."))
-    lines += [Text(f"Bounds: {safe(note)}.") for note in bounds(answer.receipt)]
+    if answer.table.num_rows and any(bars is not None for bars in answer.intervals):
+        lines.append(Text(f"Error bars are for noise alone: {percent(answer.confidence)}% of them hold the value before noise."))
+    lines += [Text(f"Note: {safe(note)}.") for note in bounds(answer.receipt)]
     lines += [Text(f"Warning: {safe(warning)}") for warning in answer.warnings]
     lines.append(Text(receipt_line(answer.receipt)))
     return lines

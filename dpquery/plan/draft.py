@@ -34,7 +34,7 @@ class AggregateAsk:
 class Contributions:
     """The contribution limits in force: the statement's OPTIONS, else the tables' (the least), else the schema's. `weights` is max_rows_contributed.
 
-    `groups_given` says that the statement itself set `groups`: then no default is in play and no warning about it is due.
+    `groups_given` and `rows_given` say that the statement itself set that limit: then no default is in play and no warning about it is due.
     """
 
     groups: int
@@ -42,6 +42,7 @@ class Contributions:
     join_rows: int
     weights: int | None = None
     groups_given: bool = False
+    rows_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

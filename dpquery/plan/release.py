@@ -164,7 +164,8 @@ class KeySource:
     """Where a key list comes from, before the public tables were looked at: distinct tuples for the keys at `positions`.
 
     Exactly one of `public` (with `columns`, ids of its columns) and `literals` is given. `prune` are the conjuncts of WHERE that read nothing
-    but these columns (or these keys' expressions): a key for which one is not true is left out.
+    but these columns (or these keys' expressions): a key for which one is not true is left out. `whole` says that no row of the statement can
+    have another key (for want of NULLs in them, neither can those of a public table).
     """
 
     positions: tuple[int, ...]
@@ -173,6 +174,7 @@ class KeySource:
     columns: tuple[int, ...] = ()
     literals: tuple[tuple[Value, ...], ...] = ()
     prune: tuple[Scalar, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class UnitTable:
 class Aggregate:
     """One aggregate of the statement: a column of the noisy table, finished by a card from the parts at `parts`.
 
-    `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`.
+    `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
+    bounded, `cuts` what a limit that the statement did not set may leave out of it.
     """
 
     name: str
@@ -201,6 +204,7 @@ class Aggregate:
     bounds: Interval | None = None
     share: Fraction | None = None
     notes: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,12 +43,13 @@ COUNT_OF_UNITS = Part(One(), Present())
 class Facts:
     """What was looked up in the public tables before the charge: the fan-out of each lookup by its public relation's name, and the key list.
 
-    `keys` is None where keys are private or absent.
+    `keys` is None where keys are private or absent. `key_origin` says where the list comes from, `partial` beyond which of that rows may have keys.
     """
 
     fanouts: Mapping[str, int]
     keys: tuple[tuple[Value, ...], ...] | None = None
     key_origin: str = ""
+    partial: str = ""
 
 
 def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
@@ -70,7 +71,7 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
     lemmas(release)
-    return replace(release, warnings=_warnings(release, draft.contributions))
+    return replace(release, warnings=_warnings(release, draft.contributions, facts.partial))
 
 
 def lemmas(release: Release) -> tuple[str, ...]:
@@ -203,7 +204,7 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> t
     if ask.card == "units" and isinstance(ask.argument, Column) and ask.argument.id in owning(rel):
         ask = replace(ask, argument=None)
     found = CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
-    aggregate = Aggregate(ask.name, ask.label, ask.card, (), found.type, found.step, found.bounds, ask.epsilon, found.notes)
+    aggregate = Aggregate(ask.name, ask.label, ask.card, (), found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts)
     return aggregate, found.parts
 
 
@@ -253,13 +254,18 @@ def _group_cap(columns: tuple[Key, ...], keys: Keys, groups: int, known: frozens
 # ---- warnings ------------------------------------------------------------------------------------------------------------------------
 
 
-def _warnings(release: Release, contributions: Contributions) -> tuple[str, ...]:
+def _warnings(release: Release, contributions: Contributions, partial: str) -> tuple[str, ...]:
     said = []
     bounding, keys = release.table.bounding, release.keys
     if any(isinstance(rel, CapRows) for rel in walk(release.table.input)):
         said.append(f"A join keeps at most {contributions.join_rows} rows of each unit on either side (join_rows_per_unit); others are left out.")
-    if isinstance(keys, ListedKeys):
-        said.append(f"Rows whose key is not in the key list ({keys.origin}) are left out.")
+    if isinstance(keys, ListedKeys) and partial:
+        said.append(f"Rows whose key is not in the key list ({partial}) are left out.")
     if isinstance(bounding, GroupCap) and bounding.idle is None and not contributions.groups_given:
         said.append(f"Each unit counts in at most {bounding.groups} groups (max_groups_contributed); its other groups are left out.")
+    cuts: dict[str, list[str]] = {}
+    for aggregate in release.aggregates:
+        for cut in aggregate.cuts:
+            cuts.setdefault(cut, []).append(aggregate.label)
+    said += [f"{', '.join(dict.fromkeys(labels))}: {cut}." for cut, labels in cuts.items()]
     return tuple(said)

@@ -190,17 +190,15 @@ def _origin(keys: Sequence[Keyed], places: Sequence[int]) -> str:
 def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
     """A list from declared values, from a condition on the very key, or from the branches of CASE."""
     value = key.value
-    if not all(column.id in steady for column in columns(value)):
-        return None
     prune = tuple(fact for fact in known if _is_about(fact, value))
-    if isinstance(value, Column) and value.values is not None:
+    if isinstance(value, Column) and value.values is not None and value.id in steady:
         return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
     for fact in known:
         listed = _listed(fact, value, key.type)
         if listed is not None:
-            return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune)
+            return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune, whole=True)
     branches = _branches(value, key.type)
-    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune)
+    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune, whole=True)
 
 
 def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:

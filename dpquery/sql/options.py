@@ -210,7 +210,7 @@ def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bo
         if value is None:
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
             raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
-    return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None)
+    return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None, options.rows is not None)
 
 
 def _limit(schema: Schema, tables: tuple[Table, ...], name: str) -> int | None:

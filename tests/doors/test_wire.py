@@ -126,6 +126,10 @@ def test_parquet_carries_the_rest_beside_the_rows(sales: Answer) -> None:
         (0.25, None, "0.25"),
         (True, None, "true"),
         ("a\nb", None, "a\\nb"),
+        (77086, (74090, 80083), "77086 ± 2997"),  # rounded outwards on either side
+        (Decimal("1.20"), (Decimal("1.00"), Decimal("1.41")), "1.20 ± 0.21"),
+        (5, (0, 5), "5 [0, 5]"),
+        (5, (5, 6), "5 ± 1"),
     ],
 )
 def test_cell(value: object, bar: tuple[Any, Any] | None, shown: str) -> None:

@@ -53,9 +53,9 @@ def refused(code: str, *args: Any, **more: Any) -> Refused:
 
 def test_count_is_clamped_to_the_row_cap() -> None:
     made = plan("count")
-    assert made == Planned((Part(One(), Clamp(0, 4)),), INTEGER, Fraction(1), within(0, 4), made.notes)
-    assert "at most 4 rows" in made.notes[0]
-    assert plan("count", rows_per_unit=4).notes == ()
+    assert made == Planned((Part(One(), Clamp(0, 4)),), INTEGER, Fraction(1), within(0, 4), cuts=made.cuts)
+    assert "at most 4 rows" in made.cuts[0]
+    assert plan("count", rows_per_unit=4).cuts == ()
     x = column(STRING)
     where = call("is_null", x)
     assert plan("count", x, where=where).parts == (Part(One(x), Clamp(0, 4), where),)
@@ -232,12 +232,13 @@ def test_mean_with_per_group_bounds_is_refused_by_name() -> None:
 
 def test_row_weights_make_additive_parts() -> None:
     x = column(INTEGER, within(-5, 20))
-    assert plan("count", weights=7) == Planned((Part(One(), Additive(1)),), INTEGER, Fraction(1, 2**20), within(0, 7))
+    assert plan("count", weights=7) == Planned((Part(One(), Additive(1)),), INTEGER, Fraction(1, 2**20), within(0, 7), (WEIGHED,))
     made = plan("total", x, weights=7)
     assert made.parts == (Part(Units(x, Fraction(1), -5, 20), Additive(20)),)
     assert (made.step, made.bounds) == (Fraction(1, 2**20), within(-35, 140))
     assert [p.cell for p in plan("mean", x, weights=7).parts] == [Additive(25), Additive(1)]
     assert WEIGHED in plan("mean", x, weights=7).notes
+    assert WEIGHED in made.notes
 
 
 # ---- released values -----------------------------------------------------------------------------------------------------------------

@@ -41,12 +41,13 @@ def release(
     fanouts: dict[str, int] | None = None,
     minimum: int = 1,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    partial: str = "",
     **limits: Any,
 ) -> Release:
     given = Contributions(**{"groups": 2, "rows": 5, "join_rows": 10, **limits})
     named = tuple(Key(f"k{i}", key, key.type) for i, key in enumerate(keys))
     found = None if listed is None else tuple(listed)
-    return bound(Draft(rel, named, (), tuple(asks), given, minimum), Facts(fanouts or {}, found, "a list"), adjacency)
+    return bound(Draft(rel, named, (), tuple(asks), given, minimum), Facts(fanouts or {}, found, "a list", partial), adjacency)
 
 
 def refused(code: str, *args: Any, **more: Any) -> Refused:
@@ -275,10 +276,24 @@ def test_warnings_of_the_plan() -> None:
     joined = Match(ORDERS, WORLD.scan("orders"), Join.INNER, None)
     assert warnings(release(USERS)) == ()
     assert any("join_rows_per_unit" in w for w in warnings(release(joined)))
-    assert any("a list" in w for w in warnings(release(ORDERS, [ITEM], listed=[("x",)])))
+    assert any("half a list" in w for w in warnings(release(ORDERS, [ITEM], listed=[("x",)], partial="half a list")))
+    assert not any("list" in w for w in warnings(release(ORDERS, [ITEM], listed=[("x",)])))
     assert any("max_groups_contributed" in w for w in warnings(release(ORDERS, [ITEM])))
-    assert warnings(release(ORDERS, [ITEM], groups_given=True)) == ()
+    assert warnings(release(ORDERS, [ITEM], groups_given=True, rows_given=True)) == ()
     assert warnings(release(USERS, [COUNTRY])) == ()
+
+
+def test_the_cap_on_rows_is_warned_of_where_the_statement_did_not_set_it() -> None:
+    """One sentence for all aggregates that it cuts alike; a note where it was asked for, nothing where no unit has more rows."""
+    mean, total = AggregateAsk("a1", "AVG(amount)", "mean", AMOUNT, None), AggregateAsk("a2", "SUM(amount)", "total", AMOUNT, None)
+    said = warnings(release(ORDERS, asks=[COUNT, mean, total]))
+    assert len(said) == 2
+    assert said[0].startswith(f"{COUNT.label}, AVG(amount): a unit counts as at most 5 rows in a group (max_rows_per_group)")
+    assert said[1].startswith("SUM(amount): a unit's sum in a group is clamped to [-25, 100] (max_rows_per_group is 5)")
+    given = release(ORDERS, asks=[COUNT, mean, total], rows_given=True)
+    assert given.warnings == ()
+    assert all(any("max_rows_per_group" in note for note in aggregate.notes) for aggregate in given.aggregates)
+    assert release(USERS).warnings == ()
 
 
 def test_lemmas_name_what_is_used() -> None:

@@ -47,7 +47,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Schema:
         ("SELECT r.city, COUNT(*) FROM rides r JOIN trips t ON r.id = t.id GROUP BY r.city", Contributions(7, 9, 11)),
         (
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=2, max_rows_per_group=3) city, COUNT(*) FROM rides GROUP BY city",
-            Contributions(2, 3, 11, groups_given=True),
+            Contributions(2, 3, 11, groups_given=True, rows_given=True),
         ),
         (
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed=5) city, COUNT(*) FROM trips WHERE city = 'x' GROUP BY city",
