@@ -146,6 +146,8 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
     types = [_key_type(release, statement, table, i) for i in range(width)]
     wanted = plain.expected(made, statement, release, types, ready.priced.threshold)
     got = _rows(table, statement)
+    if wanted is None:
+        return "merged"
     if any(isinstance(rel, CapRows) for rel in walk(release.table.input)) and made.joined_rows < 1000:
         return "capped"
     bounding = release.table.bounding
@@ -159,7 +161,7 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
         listed = _listed(statement, release, [key for key, _ in got])
         if listed is None:
             return "merged"
-        _check_list(made, statement, release, types, rows, listed)
+        _check_list(made, statement, types, rows, listed, wanted.empty)
     elif isinstance(release.keys, PrivateKeys):
         assert statement.threshold or not all(key.listed for key in statement.keys), "keys with a public list are taken for private ones"
     order = plain.upper(statement, rows, _group_order(statement))
@@ -206,12 +208,12 @@ def _listed(statement: Statement, release: Release, shown: Sequence[Row]) -> set
     return set(shown) if statement.having is None and statement.limit is None else None
 
 
-def _check_list(made: World, statement: Statement, release: Release, types: Sequence[Type], rows: dict[Row, Row], listed: set[Row]) -> None:
+def _check_list(made: World, statement: Statement, types: Sequence[Type], rows: dict[Row, Row], listed: set[Row], empty: Row) -> None:
     """Every group of plain SQL is listed; a listed key without rows is one that WHERE allows, and is shown empty. Adds these to `rows`."""
     assert set(rows) <= listed, f"groups {set(rows) - listed} are not in the list"
     for key in listed - set(rows):
         assert _allowed(made, statement, types, key), f"key {key} is listed although WHERE excludes it"
-        rows[key] = plain.empty(statement, release, made)
+        rows[key] = empty
 
 
 def _allowed(made: World, statement: Statement, types: Sequence[Type], key: Row) -> bool:

@@ -64,12 +64,12 @@ def moment(g: Grammar) -> Expr:
 # ---- numbers -------------------------------------------------------------------------------------------------------------------------
 
 
-@production(NUMBER, 4)
+@production(NUMBER, 3)
 def column(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     return g.col(scope, *NUMERIC)
 
 
-@production(NUMBER, 3)
+@production(NUMBER, 5)
 def sum_of(g: Grammar, scope: Scope, depth: int) -> Expr:
     a, b = number(g, scope, depth - 1), number(g, scope, depth - 1)
     return both(f"{{0}} {g.random.choice('+-')} {{1}}", joined(a, b), g.loose(a), b.whole)
@@ -85,7 +85,13 @@ def product_of(g: Grammar, scope: Scope, depth: int) -> Expr | None:
 @production(NUMBER, 1)
 def square(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     a = g.col(scope, Kind.INTEGER, Kind.FLOAT, where=lambda c: c.spec is not None and c.spec.low is not None)
-    return None if a is None else both(g.random.choice(["{0} * {0}", "power({0}, 2)"]), a.type, a)
+    return None if a is None else both("{0} * {0}", a.type, a) if g.chance(0.5) else both("power({0}, 2)", FLOAT, a)
+
+
+@production(NUMBER, 2)
+def product_of_columns(g: Grammar, scope: Scope, depth: int) -> Expr | None:
+    a, b = (g.col(scope, Kind.INTEGER, Kind.FLOAT, where=lambda c: c.spec is not None and c.spec.low is not None) for _ in range(2))
+    return None if a is None or b is None else both("{0} * {1}", joined(a, b), a, b)
 
 
 @production(NUMBER, 1)

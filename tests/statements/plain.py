@@ -50,16 +50,19 @@ class Summed:
 
 @dataclass(frozen=True)
 class Expected:
-    """The answer's groups with their values, and how many groups the busiest unit has."""
+    """The answer's groups with their values, the values of a group without rows, and how many groups the busiest unit has."""
 
     rows: dict[Row, tuple[Any, ...]]
+    empty: tuple[Any, ...]
     busiest: int
 
 
-def expected(made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None) -> Expected:
-    """The answer with noise off, where no cap on groups and no cap on joined rows bites."""
-    listed = isinstance(release.keys, ListedKeys)
-    sums = [summed(agg, aggregate, release, made.obedient) for agg, aggregate in zip(statement.aggs, matching(statement, release), strict=True)]
+def expected(made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None) -> Expected | None:
+    """The answer with noise off, where no cap on groups and no cap on joined rows bites; None where the plan merged unlike texts."""
+    listed, found = isinstance(release.keys, ListedKeys), matching(statement, release)
+    if found is None:
+        return None
+    sums = [summed(agg, aggregate, release, made.obedient) for agg, aggregate in zip(statement.aggs, found, strict=True)]
     text = _cells_text(statement, sums, key_types, listed)
     cells = made.con.execute(text).fetchall()
     width = len(statement.keys)
@@ -72,32 +75,27 @@ def expected(made: World, statement: Statement, release: Release, key_types: Seq
         gathered.setdefault((), [])
     least = 1 if threshold is None else threshold + statement.limits.minimum - 1
     rows = {
-        key: tuple(_finished(one, j, found, statement, weights) for j, one in enumerate(sums))
-        for key, found in gathered.items()
-        if len(found) >= least or not width
+        key: tuple(_finished(one, j, units, statement, weights) for j, one in enumerate(sums))
+        for key, units in gathered.items()
+        if len(units) >= least or not width
     }
-    return Expected(rows, max(groups.values(), default=0))
+    nothing = tuple(_finished(one, j, [], statement, {}) for j, one in enumerate(sums))
+    return Expected(rows, nothing, max(groups.values(), default=0))
 
 
-def empty(statement: Statement, release: Release, made: World) -> tuple[Any, ...]:
-    """The values of a listed group that no row has."""
-    sums = [summed(agg, aggregate, release, made.obedient) for agg, aggregate in zip(statement.aggs, matching(statement, release), strict=True)]
-    return tuple(_finished(one, j, [], statement, {}) for j, one in enumerate(sums))
+def matching(statement: Statement, release: Release) -> list[Aggregate] | None:
+    """The plan's aggregate of each one of the statement, which asks for equal ones once; None where it is not clear which are equal."""
+    order = sorted(range(len(statement.aggs)), key=lambda j: statement.shown[len(statement.keys) + j])
+    kinds = list(dict.fromkeys(_same(statement.aggs[j]) for j in order))
+    if len(kinds) != len(release.aggregates):
+        return None
+    return [release.aggregates[kinds.index(_same(agg))] for agg in statement.aggs]
 
 
-def matching(statement: Statement, release: Release) -> list[Aggregate]:
-    """The plan's aggregate of each one of the statement, which asks for equal ones once."""
-    left = list(release.aggregates)
-    found: dict[str, Aggregate] = {}
-    for place in sorted(range(len(statement.aggs)), key=lambda j: statement.shown[len(statement.keys) + j]):
-        text = _folded(statement.aggs[place].dp)
-        if text not in found:
-            found[text] = left.pop(0) if left else next(iter(found.values()))
-    return [found[_folded(agg.dp)] for agg in statement.aggs]
-
-
-def _folded(text: str) -> str:
-    return text.lower()
+def _same(agg: Agg) -> tuple[Any, ...]:
+    """What equal aggregates have in common."""
+    value = None if agg.value is None or (agg.card == "units" and agg.value.bare and agg.value.bare.firm) else agg.value.plain
+    return agg.card, value, agg.where.plain if agg.where else None, agg.per_row, agg.per_group
 
 
 # ---- the grid ------------------------------------------------------------------------------------------------------------------------

@@ -46,8 +46,7 @@ def listed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
             wants.append(both(f"({{0}} IN ({listed}) OR {{0}} IS NULL)", BOOLEAN, head))
         case _:
             wants.append(both(f"{{0}} IN ({listed})", BOOLEAN, head))
-    firm = all(c.firm for c in scope if c.text in key.reads)
-    return Key(key, firm)
+    return Key(key, True)
 
 
 @production(KEY, 2)
@@ -56,8 +55,7 @@ def case_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key:
     a, b = condition(g, scope, 1), condition(g, scope, 1)
     last = g.random.choice([" ELSE 'other'", " ELSE 'other'", " ELSE NULL", ""])
     made = both(f"CASE WHEN {{0}} THEN 'one' WHEN {{1}} THEN 'two'{last} END", STRING, a, b)
-    firm = all(c.firm for c in scope if c.text in made.reads)
-    return Key(made, bool(last) and firm)
+    return Key(made, bool(last))
 
 
 @production(KEY, 3)
@@ -144,9 +142,26 @@ def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
 # ---- the statement -------------------------------------------------------------------------------------------------------------------
 
 
+ATTEMPTS = 6
+
+
 def statement(world: World, seed: str) -> Statement:
-    """A random statement over the world."""
-    g = Grammar(Random(seed), world)
+    """A random statement over the world, rarely one that no row answers."""
+    for attempt in range(ATTEMPTS):
+        made = attempted(Grammar(Random(f"{seed}/{attempt}"), world))
+        if _has_rows(world, made):
+            break
+    return made
+
+
+def _has_rows(world: World, made: Statement) -> bool:
+    ctes = f"WITH {', '.join(made.ctes)} " if made.ctes else ""
+    where = " AND ".join([f"({made.rel.unit}) IS NOT NULL", *(f"({e.plain})" for e in made.where)])
+    return bool(world.con.execute(f"{ctes}SELECT 1 FROM {made.rel.plain} WHERE {where} LIMIT 1").fetchall())
+
+
+def attempted(g: Grammar) -> Statement:
+    """A random statement."""
     rel = relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3]))
     kept = preserved(g, rel) if g.chance(0.08) else None
     rel = kept or rel
