@@ -66,7 +66,7 @@ def empty_columns(release: Release) -> list[NoisyColumn]:
 def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: Limits) -> tuple[Post, pa.Table, tuple[str, ...]]:
     """The statement's upper part run over the noisy table. Should it break, the noisy table itself: what was paid for is never lost."""
     try:
-        return how, post.run(how, given, limits), ()
+        return how, _finite(post.run(how, given, limits), how.outputs), ()
     except Fault:
         names = [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
         kept = tuple(
@@ -79,6 +79,18 @@ def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: 
             post.run(raw, given, limits),
             ("What the statement does with the released values failed; here are the released values themselves.",),
         )
+
+
+def _finite(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
+    """The table with NULL where arithmetic has no number: 0/0 is NaN to the engine, 1/0 an infinity. Keys stay as they are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, output in enumerate(outputs):
+        field, column = table.schema.field(place), table.column(place)
+        if output.noisy and pa.types.is_floating(field.type):
+            table = table.set_column(place, field, pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type)))
+    return table
 
 
 def type_names(table: pa.Table) -> tuple[str, ...]:
