@@ -15,6 +15,7 @@ import attack_lab
 import duckdb
 import numpy as np
 import pytest
+from numeric_lab import DATA, SCHEMA, inserted
 
 from dpquery.backends import relation
 from dpquery.backends.lower import lower
@@ -25,34 +26,6 @@ from dpquery.privacy import sensitivities
 from dpquery.privacy.contribution import Sensitivity
 from dpquery.values.types import Adjacency
 
-SCHEMA = """
-dataset: claims
-source: {engine: duckdb, path: lab.duckdb}
-privacy_unit: people.pid
-{more}
-contribution: {max_groups_contributed: 2, max_rows_per_group: 2}
-tables:
-  people:
-    unit: pid
-    max_rows_per_unit: 1
-    columns: {pid: {type: integer}, c: {type: string, values: [a, b, c]}, age: {type: integer, lower: 1, upper: 5}}
-  orders:
-    unit: pid
-    columns:
-      pid: {type: integer}
-      k: {type: string}
-      signed: {type: integer, lower: -2, upper: 3}
-      plus: {type: integer, lower: 2, upper: 4}
-      real: {type: float, lower: -1, upper: 1}
-      money: {type: "decimal(6,2)", lower: -1, upper: 2}
-  places: {public: true, columns: {k: {type: string}, r: {type: string}}}
-"""
-DATA = """
-CREATE TABLE people(pid INT, c VARCHAR, age INT);
-CREATE TABLE orders(pid INT, k VARCHAR, signed INT, plus INT, real DOUBLE, money DECIMAL(6, 2));
-CREATE TABLE places(k VARCHAR, r VARCHAR);
-INSERT INTO places VALUES ('a', 'x'), ('a', 'y'), ('b', 'x'), ('c', 'z');
-"""
 ROWS = [(key, value) for key in "abc" for value in (-9, 9, None)]
 BAGS = [bag for size in range(5) for bag in combinations_with_replacement(ROWS, size)]
 ALL = "count(*), sum(signed), sum(plus), avg(signed), avg(real), sum(money), count(plus)"
@@ -91,8 +64,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
         people = [(unit, "abc"[unit % 3], [0, 9, None][unit // 3 % 3]) for unit in range(len(BAGS))]
         orders = [(unit, key, value, value, value, value) for unit, bag in enumerate(BAGS) for key, value in bag]
         for table, rows in (("people", people), ("orders", orders)):
-            text = ", ".join("(" + ", ".join("NULL" if v is None else repr(v) for v in row) + ")" for row in rows)
-            con.execute(f"INSERT INTO data.{table} VALUES {text}")
+            con.execute(inserted(f"data.{table}", rows))
         con.execute("USE memory; CREATE TABLE places AS FROM data.places")
         yield con
 
