@@ -101,6 +101,9 @@ def _in_range(epsilon: Fraction | None, rho: Fraction | None, delta: Fraction, s
     unsafe = schema.unsafe_testing
     if delta < 0 or delta > 1 or (delta == 1 and not unsafe):
         raise Refused("BAD_DELTA", "delta must lie in [0, 1)", instead="give a small delta, such as 1e-9, far below 1 / number of people")
+    most = max(schema.budget.delta, schema.per_query.delta)
+    if not unsafe and delta > most:  # else a large delta would make a small epsilon of any price, and pass the limits on epsilon
+        raise Refused("BAD_DELTA", f"delta is above the data set's, {most}", instead=f"a delta of at most {most}; 1e-9 is usual")
     if rho is not None and delta == 0:
         raise Refused("RHO_NEEDS_DELTA", "a price in rho has no epsilon at delta 0", instead="give a delta, or a price in epsilon")
     if epsilon is not None:
