@@ -61,8 +61,9 @@ def lower(release: Release, salt: int) -> BoundedSQL:
             assert_never(release.table.bounding)
     sums = [f"coalesce(sum({value}), 0)::HUGEINT AS p{i}" for i, value in enumerate(values)]
     text = script.statement(f"SELECT {', '.join([*table.groups, *sums])} FROM {source}{_group_by(table.groups)}")
-    bounds = Enforced(enforced.bounding, enforced.cells, _selecting(release, enforced.cells), keyed=bool(table.groups))
-    return BoundedSQL(text, bounds, release.keys.rows if isinstance(release.keys, ListedKeys) else None)
+    rows = release.keys.rows if isinstance(release.keys, ListedKeys) else None
+    selecting, listed = _selecting(release, enforced.cells), None if rows is None else len(rows)
+    return BoundedSQL(text, Enforced(enforced.bounding, enforced.cells, selecting, keyed=bool(table.groups), listed=listed), rows)
 
 
 def _integers(table: UnitTable, script: Script) -> _Table:

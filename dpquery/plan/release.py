@@ -261,3 +261,4 @@ class Enforced:
     cells: tuple[CellBound, ...]
     selecting: int | None  # index of the part that counts distinct units for PrivateKeys
     keyed: bool  # whether there is a GROUP BY
+    listed: int | None = None  # how many groups there are in all, where the keys are listed

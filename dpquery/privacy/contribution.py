@@ -18,6 +18,7 @@ from dpquery.plan.release import (
     GroupCap,
     HeavyMean,
     Idle,
+    ListedKeys,
     One,
     Part,
     Present,
@@ -59,7 +60,8 @@ def enforced(release: Release) -> Enforced:
     """
     table, keys = release.table, release.keys
     selecting = keys.count if isinstance(keys, PrivateKeys) else None
-    return Enforced(table.bounding, tuple(cell_bound(part) for part in table.parts), selecting, keyed=bool(table.keys))
+    listed = len(keys.rows) if isinstance(keys, ListedKeys) else None
+    return Enforced(table.bounding, tuple(cell_bound(part) for part in table.parts), selecting, keyed=bool(table.keys), listed=listed)
 
 
 def cell_bound(part: Part) -> CellBound:
@@ -112,15 +114,15 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
         case RowWeights(rows=rows):
             return tuple(row_weights(cell, rows, bounds.keyed, adjacency) for cell in bounds.cells)
         case GroupCap(groups=groups, idle=idle):
-            return tuple(_capped(cell, groups, idle, bounds.keyed, adjacency) for cell in bounds.cells)
+            return tuple(_capped(cell, groups, idle, bounds, adjacency) for cell in bounds.cells)
         case _:
             assert_never(bounds.bounding)
 
 
-def _capped(cell: CellBound, groups: int, idle: Idle | None, keyed: bool, adjacency: Adjacency) -> Sensitivity:
-    if not keyed:
+def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
+    if not bounds.keyed:
         return one_group(cell, adjacency)
-    return listed_groups(cell, groups, adjacency) if idle is Idle.ALL_KEYS else capped_groups(cell, groups, adjacency)
+    return listed_groups(cell, groups, adjacency) if idle is Idle.ALL_KEYS else capped_groups(cell, groups, bounds.listed, adjacency)
 
 
 def one_group(cell: CellBound, adjacency: Adjacency) -> Sensitivity:
@@ -147,16 +149,18 @@ def listed_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensiti
     return _worst("C5", ((groups, _shift(cell, adjacency)),))
 
 
-def capped_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensitivity:
+def capped_groups(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacency) -> Sensitivity:
     """C6. Sums of clamped cells of a unit in few groups.
 
-    Given   a unit has cells in at most l0 groups, each in [lo, hi] or 0; m = max(|lo|, |hi|), s = max(hi, 0) - min(lo, 0).
-    Claim   add/remove: at most l0 coordinates move, each by at most m. Replace-one: L1 <= 2 l0 m, L2^2 <= l0 max(s^2, 2 m^2), Linf <= s.
+    Given   a unit has cells in at most l0 groups, each in [lo, hi] or 0; m = max(|lo|, |hi|), s = max(hi, 0) - min(lo, 0). Where keys are
+            listed there are K groups in all.
+    Claim   add/remove: at most l0 coordinates move, each by at most m. Replace-one: L1 <= 2 l0 m, L2^2 <= l0 max(s^2, 2 m^2), Linf <= s. Of K
+            listed groups at most K move: by m each where cells have one sign (s = m), by s each where K <= l0.
     Proof   Add/remove: the difference is the unit's cells. Replace-one: let a groups be the unit's in both data sets, and b and c in one only;
             a + b <= l0 and a + c <= l0. The a move by at most s each, the b + c <= 2 (l0 - a) others by at most m. For rising f with f(0) = 0
             the sum of f over coordinates is at most a f(s) + 2 (l0 - a) f(m), linear in a: at most the larger of l0 f(s) and 2 l0 f(m), the
-            two patterns returned. As s <= 2m, L1 is 2 l0 m.
-    Tight   test_c6_add_remove_is_reached, test_c6_replace_one_is_reached
+            two patterns returned. As s <= 2m, L1 is 2 l0 m. Listed: there are no other coordinates, and each moves by at most s.
+    Tight   test_c6_add_remove_is_reached, test_c6_replace_one_is_reached, test_c6_few_listed_groups_are_reached
     Source  house style, C2 (brute force in pitfalls D).
     """
     m, s = _shift(cell, Adjacency.ADD_REMOVE), _shift(cell, Adjacency.REPLACE_ONE)
@@ -164,9 +168,17 @@ def capped_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensiti
         case Adjacency.ADD_REMOVE:
             return _worst("C6", ((groups, m),))
         case Adjacency.REPLACE_ONE:
-            return _worst("C6", ((groups, s), (2 * groups, m)))
+            return _worst("C6", _replaced(groups, listed, m, s))
         case _:
             assert_never(adjacency)
+
+
+def _replaced(groups: int, listed: int | None, m: int, s: int) -> tuple[tuple[int, int], ...]:
+    """The patterns of C6 for replace-one."""
+    most = 2 * groups if listed is None else min(2 * groups, max(1, listed))
+    if most <= groups:
+        return ((most, s),)
+    return ((most, m),) if s == m else ((groups, s), (2 * groups, m))
 
 
 def row_weights(cell: CellBound, rows: int, keyed: bool, adjacency: Adjacency) -> Sensitivity:

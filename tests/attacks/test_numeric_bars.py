@@ -1,7 +1,7 @@
 """Error bars of 20,000 releases each, by the product's own noise, cards and arithmetic above the noise, against what the exact sums give.
 
 Bars promise 95%. One that keeps the promise covers less than 94% of 20,000 by chance with probability below 1e-9 (6.5 standard deviations of
-0.00154), so that all of this file raises a false alarm less than once in a million runs. A bar without ends holds everything: it covers.
+0.00154), so that all of this file raises a false alarm less than once in a million runs. A bar without ends covers.
 """
 
 from __future__ import annotations

@@ -35,6 +35,8 @@ EXACT = [
     "SELECT count(*), sum(age), avg(age), count(age) FROM people",
     f"SELECT c, {ALL} FROM people JOIN orders USING (pid) GROUP BY c",
     f"SELECT k, {ALL}, count(DISTINCT pid) FROM orders WHERE k IN ('a', 'b') GROUP BY k",
+    "SELECT k, count(*), sum(plus), count(plus), count(DISTINCT pid) FROM orders WHERE k IN ('a', 'b', 'c') GROUP BY k",
+    "SELECT c, count(*), sum(age), avg(age) FROM people WHERE c = 'a' GROUP BY c",
     f"{WEIGHED} {ALL} FROM orders",
     f"{WEIGHED} k, {ALL} FROM orders WHERE k IN ('a', 'b', 'c') GROUP BY k",
     "SELECT sum(signed, contribution_bounds_per_group => (1, 2)), count(*, contribution_bounds_per_group => (2, 3)) FROM orders",

@@ -174,6 +174,14 @@ def test_c6_replace_one_is_reached() -> None:
     assert reached(count, data(high), data(elsewhere), REPLACE) == ALL
 
 
+def test_c6_few_listed_groups_are_reached() -> None:
+    """Three listed groups under a cap of 2: a count moves in three, not in four. One listed group under a key that depends on the unit: in one."""
+    one, other = orders(1, *[("i0", 1)] * 3), orders(1, *[(f"i{i}", 1) for i in (1, 2) for _ in range(3)])
+    assert reached(release(ask("count"), keys=3), data(one), data(other), REPLACE) == ALL
+    signed = sensitivities(Enforced(GroupCap(1, Idle.UNIT_KEY), (CellBound(-5, 20),), None, keyed=True, listed=1), REPLACE)[0]
+    assert (signed.l0, signed.l1, signed.l2_squared, signed.moves) == (1, 25, 625, ((1, 25),))
+
+
 def test_c6_a_cell_appears_within_a_group() -> None:
     """SUM in [5, 40]: the unit stays in its group and its cell goes from absent (NULL) to 40, further than 40 - 5 (A18, [a] of house style)."""
     made = release(ask("total", per_group=bounds(5, 40)), groups=1, keys=9)
