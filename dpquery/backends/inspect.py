@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dpquery.backends import names
+from dpquery.backends.csvlines import trouble
 from dpquery.backends.process import fault
 from dpquery.backends.scalar import scan
-from dpquery.backends.source import Source, kind, reading
+from dpquery.backends.source import Source, kind, misread, reading
 from dpquery.errors import Fault
 from dpquery.schema.model import FileKind, Files, Schema
 from dpquery.schema.physical import PhysicalColumn, PhysicalKind, PhysicalTable
@@ -51,8 +52,11 @@ def describe(schema: Schema, source: Source, rows: Rows) -> dict[str, PhysicalTa
         paths = (source.database,) if source.database is not None else source.tables[table.name]
         if table.files is not None:
             entry.kind = kind(table.files)
-            _read_through(table.physical, rows)
+            _read_through(table.physical, table.files, paths, rows)
         described[table.name] = _table(table.name, entry, names.table(table.physical), types, paths)
+        if table.files is not None and entry.kind is PhysicalKind.CSV:
+            lost = misread(table.files, paths, {c.name: c.type for c in table.columns.values()})
+            described[table.name] = replace(described[table.name], misread=lost)
     return described
 
 
@@ -101,13 +105,22 @@ def _place(physical: str) -> Place:
     return (schema or "main").casefold(), name.casefold()
 
 
-def _read_through(physical: str, rows: Rows) -> None:
+def _read_through(physical: str, files: Files, paths: Sequence[Path], rows: Rows) -> None:
     try:
         rows(f"SELECT max(hash(COLUMNS(*))) FROM {names.table(physical)}")
     except Fault as broken:
         if broken.code == "ENGINE_FAILED":
-            raise fault("DATA_UNREADABLE") from None
+            raise _unreadable(physical, files, paths) from None
         raise
+
+
+def _unreadable(name: str, files: Files, paths: Sequence[Path]) -> Fault:
+    """What is wrong with a table's files, as far as it can be told without saying a value."""
+    if files.kind is FileKind.PARQUET:
+        message = f"a file of `{name}` is not whole Parquet, or the files of the table differ in their columns"
+        return Fault("DATA_UNREADABLE", message, instead="write the files anew")
+    found = next(filter(None, (trouble(files.csv, path) for path in paths)), f"a file of `{name}` is not written as its `csv:` says")
+    return Fault("DATA_UNREADABLE", found, instead="mend the file, or say under `csv:` how it is written: delimiter, quote, header")
 
 
 # ---- the catalogue -------------------------------------------------------------------------------------------------------------------

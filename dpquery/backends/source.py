@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpquery.backends import names
+from dpquery.backends import csvlines, names
 from dpquery.backends.process import fault
 from dpquery.backends.scalar import scan
 from dpquery.errors import Fault
@@ -154,6 +154,20 @@ def reading(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) ->
     return f"SELECT {', '.join(items)} FROM {_read_csv(files.csv, paths, header)}"
 
 
+def misread(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) -> str:
+    """SELECT of two BOOLEANs for each column of CSV files: whether all its texts, and whether some, cannot be read as the declared type."""
+    header = {c.casefold(): c for c in _header(files.csv, paths, tuple(types))}
+    items = []
+    for name, type_ in types.items():
+        column = header.get(name.casefold())
+        if column is None:
+            items.append("NULL, NULL")
+        else:
+            lost = f"({_typed(column, type_, files.csv)}) IS NULL"
+            items.append(f"bool_and({lost}) FILTER ({names.quoted(column)} IS NOT NULL), bool_or({lost}) FILTER ({names.quoted(column)} IS NOT NULL)")
+    return f"SELECT {', '.join(items)} FROM {_read_csv(files.csv, paths, tuple(header.values()))}"
+
+
 def allowed(source: Source) -> str:
     """The files that the sealed engine may open, each by its name and by the pattern that means it alone: both are held against the list."""
     files = () if source.database is not None else source.files
@@ -190,25 +204,18 @@ def _header(how: CsvFormat, paths: tuple[Path, ...], declared: tuple[str, ...]) 
         return declared
     found = {_first_line(how, path) for path in paths}
     if len(found) != 1:
-        raise fault("DATA_UNREADABLE")
+        message = f"the first lines of {paths[0].name} and other files of its table differ"
+        raise Fault("DATA_UNREADABLE", message, instead="give all files of a table the same columns, in one order")
     return found.pop()
 
 
 def _first_line(how: CsvFormat, path: Path) -> tuple[str, ...]:
-    doubled = how.escape in ("", how.quote)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(
-                file,
-                delimiter=how.delimiter,
-                quotechar=how.quote or None,
-                doublequote=doubled,
-                escapechar=None if doubled else how.escape,
-                quoting=csv.QUOTE_MINIMAL if how.quote else csv.QUOTE_NONE,
-            )
-            return tuple(next(rows))
+            return tuple(next(csvlines.rows(how, file)))
     except (OSError, UnicodeDecodeError, csv.Error, StopIteration):
-        raise fault("DATA_UNREADABLE") from None
+        instead = "the data owner mends it: it is UTF-8, and its first line names the columns (`csv: {header: false}` if none does)"
+        raise Fault("DATA_UNREADABLE", f"{path.name} cannot be read as CSV", instead=instead) from None
 
 
 def _typed(column: str, type_: Type, how: CsvFormat) -> str:

@@ -19,6 +19,10 @@ from dpquery.values.types import Kind
 Rows = Callable[[str], Sequence[tuple[object, ...]]]
 
 READABLE: Final = (PhysicalKind.TABLE, PhysicalKind.PARQUET, PhysicalKind.CSV)
+FORMATS: Final = {
+    Kind.DATE: "say how it is written: `csv: {date: '%d.%m.%Y'}`",
+    Kind.TIMESTAMP: "say how it is written: `csv: {timestamp: '%d.%m.%Y %H:%M'}`",
+}
 UNIT_TYPES: Final = {Kind.INTEGER: INTEGERS, Kind.STRING: frozenset({"VARCHAR"}), Kind.UUID: frozenset({"UUID"})}
 
 
@@ -179,8 +183,24 @@ def _type(table: Table, column: str, tables: Mapping[str, PhysicalTable]) -> str
     return None if physical.kind is PhysicalKind.CSV or behind is None else behind.type
 
 
+def _misread(table: Table, physical: PhysicalTable, rows: Rows) -> Iterator[Finding]:
+    """Columns of CSV files whose texts are not what the schema declares: answers would take them for NULL without a word."""
+    if physical.misread is None:
+        return
+    told = rows(physical.misread)[0]
+    for column, everything, some in zip(table.columns.values(), told[::2], told[1::2], strict=True):
+        name, kind = f"`{table.name}.{column.name}`", column.type.kind
+        how = FORMATS.get(kind, "declare it as what it is, `string` if need be")
+        if everything:
+            yield _error("MISREAD", f"no text of {name} can be read as {column.type}: every answer would take it for NULL", table, column.name, how)
+        elif some:
+            message = f"some texts of {name} cannot be read as {column.type}: answers take them for NULL"
+            yield _warning("MISREAD", message, table, column.name, f"mend them, say under `csv:` how NULL is written, or {how}")
+
+
 def _invariants(table: Table, schema: Schema, tables: Mapping[str, PhysicalTable], rows: Rows) -> Iterator[Finding]:
     physical = tables[table.name]
+    yield from _misread(table, physical, rows)
     for column in table.columns.values():
         if column.unique:
             yield from _unique(table, column, physical, rows)

@@ -35,7 +35,8 @@ class PhysicalColumn:
 @dataclass(frozen=True, slots=True)
 class PhysicalTable:
     """One table. `relation` is what may stand after FROM. `unique` names the columns that each alone bear an enforced, validated UNIQUE or
-    PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order: its own, or the one of its database.
+    PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order: its own, or the one of its database. `misread`, of CSV files, asks of
+    each declared column in turn whether all of its texts, and whether some, cannot be read as its type.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PhysicalTable:
     columns: tuple[PhysicalColumn, ...]
     unique: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
+    misread: str | None = None
 
     def column(self, name: str) -> PhysicalColumn | None:
         """The column of that name, as the engine finds it: whatever its case."""

@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpquery.backends import source
+from dpquery.backends import csvlines, source
 from dpquery.backends.duckdb import DuckDB, fingerprint, identity
 from dpquery.errors import Fault
-from dpquery.schema.model import Schema
+from dpquery.schema.model import CsvFormat, Schema
 from dpquery.schema.read import read
 
 Opened = Callable[[Schema], DuckDB]
@@ -155,3 +155,41 @@ def test_a_broken_line_is_found_at_registration(tmp_path: Path, opened: Opened) 
         backend.describe()
     assert broken.value.code == "DATA_UNREADABLE"
     assert "1,2" not in str(broken.value)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (b"1,2\n", "users.csv, row 4: 2 fields, 4 in the first row"),
+        (b"3,,,secret\r\n", "users.csv, line 4 ends with CR LF, the first one with LF"),
+        (b'3,,,"secret\n4,,,x\n', "a quote out of place, or a field without end"),
+        (b"3,,,secr\xe9t\n", "users.csv cannot be read as CSV"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_by_its_line_without_a_value(tmp_path: Path, opened: Opened, more: bytes, said: str) -> None:
+    schema = written(tmp_path, USERS, users='uid,born,seen,name\n1,03/01/2020,2020-01-02 03:04:05,"a, ""b"""\n2,03/01/2020,,\n')
+    with (tmp_path / "users.csv").open("ab") as file:
+        file.write(more)
+    with pytest.raises(Fault) as broken:
+        opened(schema).describe()
+    assert broken.value.code == "DATA_UNREADABLE"
+    assert said in broken.value.message
+    assert "secr" not in str(broken.value)
+    assert "`dpquery check`" not in str(broken.value)
+
+
+def test_what_is_not_utf8_is_found_in_its_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,b\n" + b"1,x\n" * 5000 + b"2,secr\xe9t\n")
+    assert csvlines.trouble(CsvFormat(), tmp_path / "t.csv") == "t.csv, line 5002: not UTF-8"
+    (tmp_path / "t.csv").write_bytes(b"a,b\n1,x\n")
+    assert csvlines.trouble(CsvFormat(), tmp_path / "t.csv") is None
+
+
+def test_texts_that_are_not_what_is_declared_are_found(tmp_path: Path, opened: Opened) -> None:
+    """All of a column, some of it, or none; a text is never misread as a string, and no text at all is nothing misread."""
+    columns = "uid: {type: integer}, born: {type: date}, seen: {type: timestamp}, name: {type: string}, empty: {type: float}, gone: {type: integer}"
+    text = "uid,born,seen,name,empty\n1,03/01/2020,2020-01-02 03:04:05,x,\n2,04/01/2020,soon,y,\n"
+    backend = opened(written(tmp_path, f"  users: {{path: users.csv, unit: uid, columns: {{{columns}}}}}\n", users=text))
+    asked = backend.describe()["users"].misread
+    assert asked is not None
+    assert backend.owner_rows(asked) == [(False, False, True, True, False, True, False, False, None, None, None, None)]

@@ -263,6 +263,21 @@ def test_csv_columns_are_text_until_they_are_cast() -> None:
         assert codes() == ["NOT_UNIQUE", "ROWS_PER_UNIT"]
 
 
+def test_csv_texts_that_are_not_what_is_declared_are_told() -> None:
+    """A column of which nothing can be read keeps the data out; one with some such texts is warned of."""
+    schema = parsed(
+        "dataset: d\nprivacy_unit: t.id\nbudget: {epsilon: 1}\n"
+        "tables: {t: {unit: id, path: t.csv, columns: {id: {type: integer}, k: {type: integer}, d: {type: date}}}}"
+    )
+    columns = tuple(PhysicalColumn(c, "VARCHAR", f'"{c}"') for c in "ikd")
+    columns = (PhysicalColumn("id", "VARCHAR", '"id"'), *columns[1:])
+    tables = {"t": PhysicalTable("t", PhysicalKind.CSV, "raw", columns, files=("/data/t.csv",), misread="SELECT 1")}
+    report = check(schema, tables, lambda _: [(False, False, False, True, True, True)])
+    assert [(str(f.severity), f.column, f.code) for f in report.findings] == [("warning", "k", "MISREAD"), ("error", "d", "MISREAD")]
+    assert "csv: {date:" in str(report.findings[1].instead)
+    assert not report.ok
+
+
 def test_a_file_is_not_private_and_public_at_once() -> None:
     schema = parsed(
         "dataset: d\nprivacy_unit: t.id\nbudget: {epsilon: 1}\n"
