@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import dpquery.ledger as ledgers
 from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
+from dpquery.errors import SchemaError
 from dpquery.ledger import Finding, Ledger
 from dpquery.schema.read import read as read_schema
 
@@ -23,14 +24,21 @@ PRICES = ("0.01", "0.1", "0.5", "1")
 @contextmanager
 def open_ledger(schema: str | Path, ledger: str | Path | None = None) -> Iterator[Ledger]:
     """The ledger of a schema, open for its owner."""
-    read = read_schema(schema)
-    with ledgers.open(read.default_ledger if ledger is None else Path(ledger), read) as opened:
+    read = read_schema(path_of(schema))
+    with ledgers.open(read.default_ledger if ledger is None else Path(path_of(ledger)), read) as opened:
         yield opened
 
 
 def verify_ledger(schema: str | Path, ledger: str | Path | None = None) -> tuple[Finding, ...]:
     """What is wrong with a ledger, one that cannot be opened too; nothing where all is well."""
-    return ledgers.verify(read_schema(schema).default_ledger if ledger is None else Path(ledger))
+    return ledgers.verify(read_schema(path_of(schema)).default_ledger if ledger is None else Path(path_of(ledger)))
+
+
+def path_of(given: str | Path) -> str | Path:
+    """The path as given; SchemaError for what is none."""
+    if not isinstance(given, str | Path) or "\0" in str(given):
+        raise SchemaError("FILE_UNREADABLE", "a file is named by its path, a text", instead="a path such as 'schemas/shop.yaml'")
+    return given
 
 
 def fits(session: Session) -> Mapping[str, int]:

@@ -9,43 +9,46 @@ import dpquery.ledger as ledgers
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends import inspect
 from dpquery.engine import data
+from dpquery.engine.books import path_of
 from dpquery.engine.session import Session
-from dpquery.errors import SchemaError
+from dpquery.errors import Refused, SchemaError
 from dpquery.schema.check import Report
 from dpquery.schema.check import check as check_schema
 from dpquery.schema.draft import draft
 from dpquery.schema.model import Schema
 from dpquery.schema.read import read as read_schema
 
+LONGEST_NAME = 128  # characters of an analyst's name, as in the schema file
+
 __all__ = ["Report", "check", "create_ledger", "draft_schema", "open_session"]
 
 
 def open_session(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Session:
     """A session for one analyst (`default` where none is named); the ledger lies beside the schema file where none is named."""
-    return Session(read_schema(schema), analyst, None if ledger is None else Path(ledger))
+    return Session(read_schema(path_of(schema)), _name(analyst), None if ledger is None else Path(path_of(ledger)))
 
 
 def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
     """The path of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
-    read = read_schema(schema)
+    read = read_schema(path_of(schema))
     before = data.identity(read)
     report = _checked(read)
     if not report.ok:
         raise _unfit(report, read)
-    where = Path(path) if path is not None else read.default_ledger
+    where = Path(path_of(path)) if path is not None else read.default_ledger
     return ledgers.create(read, where, fingerprint=data.checked(read, before), identity=before)
 
 
 def check(schema: str | Path, register: bool = False, ledger: str | Path | None = None) -> Report:
     """How the data fits the schema: for the owner's eyes. With `register`, a fitting data version is admitted to the ledger."""
-    read = read_schema(schema)
+    read = read_schema(path_of(schema))
     before = data.identity(read)
     report = _checked(read)
     if not register:
         return report
     if not report.ok:
         raise _unfit(report, read)
-    opened = ledgers.open(Path(ledger) if ledger is not None else read.default_ledger, read)
+    opened = ledgers.open(Path(path_of(ledger)) if ledger is not None else read.default_ledger, read)
     try:
         version = opened.register(data.checked(read, before), before)
     finally:
@@ -55,7 +58,15 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
 
 def draft_schema(files: Sequence[str | Path]) -> str:
     """A schema file drafted from physical types alone; what only the owner can promise is left to fill in."""
-    return draft(inspect.files([Path(f) for f in files]))
+    return draft(inspect.files([Path(path_of(f)) for f in files]))
+
+
+def _name(analyst: str | None) -> str | None:
+    """The name of an analyst, which goes into the log with each question; Refused for what is none."""
+    if analyst is not None and not (isinstance(analyst, str) and len(analyst) <= LONGEST_NAME and analyst.isprintable()):
+        message = f"an analyst's name has at most {LONGEST_NAME} printable characters"
+        raise Refused("UNKNOWN_ANALYST", message, instead="a name that the schema lists, or none for the shared account")
+    return analyst
 
 
 def _checked(schema: Schema) -> Report:
