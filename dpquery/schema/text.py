@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -12,6 +12,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import (
     AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
     DocumentStartEvent,
     Event,
     MappingStartEvent,
@@ -51,6 +53,7 @@ class Leaf:
     position: Position
     plain: bool = True
     size: int = 1
+    depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Listing:
     items: tuple[Node, ...]
     position: Position
     size: int
+    depth: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +77,21 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A mapping, in the order of the file, merge keys resolved."""
+    """A mapping, in the order of the file, merge keys resolved. Each key is there once."""
 
-    entries: tuple[Entry, ...]
+    named: Mapping[str, Entry]
     position: Position
     size: int
+    depth: int
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries in their order."""
+        return tuple(self.named.values())
 
     def entry(self, key: str) -> Entry | None:
         """The entry of that key, if there is one."""
-        return next((e for e in self.entries if e.key == key), None)
+        return self.named.get(key)
 
 
 Node = Leaf | Listing | Block
@@ -113,7 +123,7 @@ def parse(complaints: Complaints) -> Block:
     """The file's top mapping. SchemaError for whatever is not one plain YAML 1.2 document: bad syntax, tags, duplicate keys, bombs, cycles."""
     try:
         events: list[NodeEvent] = []
-        documents = 0
+        documents = depth = 0
         for event in YAML(typ="safe", pure=True).parse(complaints.text):
             match event:
                 case DocumentStartEvent(version=version):
@@ -124,6 +134,9 @@ def parse(complaints: Complaints) -> Block:
                         raise complaints.error("YAML_SYNTAX", "one document only, not several separated by `---`", _start(event))
                 case _:
                     events.append(event)
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if depth > MAX_DEPTH + 1:  # enough for an error; to read on would take time that grows with the square of the depth
+                break
             if len(events) > 4 * MAX_NODES:
                 raise complaints.error("TOO_LARGE", "the file has too many entries", _start(event))
         return _Builder(complaints, events).top()
@@ -183,6 +196,8 @@ class _Builder:
         node = self.anchors[event.anchor]
         if node is None:
             raise self.error("YAML_ALIAS", f"`*{event.anchor}` lies inside what it refers to", _start(event))
+        if len(self.path) + node.depth > MAX_DEPTH:
+            raise self.error("TOO_LARGE", f"nested more than {MAX_DEPTH} levels deep, once its aliases are written out", _start(event))
         return node
 
     def fresh(self, event: NodeEvent) -> Node:
@@ -194,7 +209,7 @@ class _Builder:
                 return Leaf(value, text, _start(event), implicit[0])
             case SequenceStartEvent():
                 items = tuple(self.inside(i, e) for i, e in enumerate(self.until_end()))
-                return Listing(items, _start(event), 1 + sum(n.size for n in items))
+                return Listing(items, _start(event), 1 + sum(n.size for n in items), _deeper(items))
             case MappingStartEvent():
                 return self.mapping(event)
         raise self.error("YAML_SYNTAX", "not YAML that can be read", _start(event))
@@ -228,14 +243,20 @@ class _Builder:
                     merged.setdefault(entry.key, entry)
             else:
                 own[key.text] = Entry(key.text, key.position, value)
-        entries = (*own.values(), *(e for k, e in merged.items() if k not in own))
-        return Block(entries, _start(start), 1 + sum(1 + e.node.size for e in entries))
+        named = own | {key: entry for key, entry in merged.items() if key not in own}
+        nodes = [entry.node for entry in named.values()]
+        return Block(named, _start(start), 1 + sum(1 + node.size for node in nodes), _deeper(nodes))
 
     def merge(self, value: Node) -> Iterator[Entry]:
         for node in value.items if isinstance(value, Listing) else (value,):
             if not isinstance(node, Block):
                 raise self.error("YAML_ALIAS", "`<<` merges mappings only", node.position)
             yield from node.entries
+
+
+def _deeper(nodes: Iterable[Node]) -> int:
+    """How many levels lie below what holds these nodes."""
+    return 1 + max((node.depth for node in nodes), default=0)
 
 
 def _start(event: Event) -> Position:
