@@ -12,6 +12,7 @@ from enum import Enum, auto
 from sqlglot import exp
 
 from dpquery.errors import Refused
+from dpquery.plan.coerce import LONGEST
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
@@ -31,6 +32,7 @@ from dpquery.values.types import FLOAT, INTEGER, Type
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
 FRACTIONS = ("DOUBLE", "FLOAT", "DECIMAL")
 MOST_NODES = 20_000  # lifted for one statement, aliases written out
+MOST_JOINED = 64  # texts of at most LONGEST characters
 
 
 class Where(Enum):
@@ -67,12 +69,15 @@ class Above:
     cells: list[str] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)  # cells that hold 64-bit integers
     lifted: int = 0
+    joined: int = 0  # texts
 
     def lift(self, node: exp.Expr, where: Where) -> exp.Expr:
         """The expression over the noisy table's columns."""
         self.lifted += 1
         if self.lifted > MOST_NODES:
             raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
+        if isinstance(node, exp.DPipe | exp.Concat):
+            self._check_joined(node)
         found = self._key(node) or told(node, self.scope)
         if found is not None:
             return found
@@ -87,6 +92,12 @@ class Above:
                 return self._aggregate(node)
             case _:
                 return self._plain(node, where)
+
+    def _check_joined(self, node: exp.Expr) -> None:
+        """Refuses texts joined so often that one row's would be beyond all measure: the engine's own limit on memory does not count every text."""
+        self.joined += 1 if isinstance(node, exp.DPipe) else len(node.expressions)
+        if self.joined > MOST_JOINED:
+            raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_JOINED} texts joined above the noise, aliases written out", node)
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         """The key's column where the node spells a key: the same column by lineage, or the same expression of such columns."""
@@ -202,6 +213,8 @@ class Above:
             raise self.statement.refuse("STAR", "a star cannot stand beside aggregates", node, "the keys by name")
         if isinstance(node, exp.Literal) and not node.name.isprintable() and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in node.name):
             raise self.statement.refuse("BAD_LITERAL", "a text holds a character that cannot be passed on", node)
+        if isinstance(node, exp.Literal) and len(node.name) > LONGEST:
+            raise self.statement.refuse("TOO_COMPLEX", f"a literal has more than {LONGEST} characters", node)
         names = NODES.get(type(node))
         if called(node) in FUNCTIONS:
             names = ("this", "expressions")

@@ -99,3 +99,24 @@ def test_a_statement_is_a_text(ordinary: Session, sql: Any) -> None:
 @pytest.mark.parametrize("sql", ['SELECT count(*) AS "\ud800" FROM people', "SELECT count(*) FROM people WHERE country = '\udfff'", "\ud83d"])
 def test_half_a_character_is_refused(ordinary: Session, sql: str) -> None:
     assert code(ordinary, sql) == "SYNTAX"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT note" + " || note" * 200 + ", count(*) FROM orders GROUP BY note",
+        "SELECT note || note AS a, a || a AS b, b || b AS c, c || c AS d, d || d AS e, e || e AS f, f || f AS g, count(*) FROM orders GROUP BY note",
+        "SELECT concat(" + ", ".join(["note"] * 100) + "), count(*) FROM orders GROUP BY note",
+        "SELECT '" + "x" * 500_000 + "' || note, count(*) FROM orders GROUP BY note",
+    ],
+)
+def test_texts_above_the_noise_do_not_grow_without_limit(lab: Session, sql: str) -> None:
+    """Keys of 4096 characters doubled a dozen times took the process with them, after the charge."""
+    assert code(lab, sql) == "TOO_COMPLEX"
+
+
+def test_a_few_texts_may_be_joined(lab: Session) -> None:
+    assert (
+        code(lab, "SELECT note || '-' || note || '-' || upper(note) AS a, a || a AS b, concat(a, b, 'x') AS c, count(*) FROM orders GROUP BY note")
+        == "answered"
+    )
