@@ -105,9 +105,11 @@ def _table(table: Table, physical: PhysicalTable | None) -> Iterator[Finding]:
     if physical is None:
         yield _error("TABLE_MISSING", f"`{name}` is not in the data", table, instead="mend `table:` or `path:`, or leave the table out")
         return
-    if physical.kind is PhysicalKind.VIEW and table.public:
-        yield _warning("PUBLIC_VIEW", f"`{name}` is a view: it must not read private tables", table, instead="make it a table")
-    elif physical.kind not in READABLE:
+    if physical.kind not in READABLE and table.public:
+        message = f"`{name}` is not a base table: what it reads may be private, and is read anew each time"
+        yield _error("NOT_A_TABLE", message, table, instead="make it a table, by CREATE TABLE .. AS SELECT")
+        return
+    if physical.kind not in READABLE:
         instead = "name the base table; write the SELECT under `views:`"
         yield _error("NOT_A_TABLE", f"`{name}` is not a base table: its rows may depend on other people's", table, instead=instead)
         return

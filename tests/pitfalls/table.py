@@ -633,7 +633,10 @@ TABLE: dict[str, Pitfall] = {
     "E3": Pitfall(
         "Tables that are public because nobody named them.",
         "Default deny: what is not declared does not exist, in whatever case or quotes.",
-        _in("pitfalls_relations", "e_what_is_not_declared_does_not_exist", "e_a_name_in_another_case_is_the_private_table"),
+        (
+            *_in("pitfalls_relations", "e_what_is_not_declared_does_not_exist", "e_a_name_in_another_case_is_the_private_table"),
+            *_in("pitfalls_relations", "e_a_view_over_private_rows_is_never_public"),
+        ),
     ),
     "E4": Pitfall(
         "Engine errors that carry a value, uncharged.",

@@ -8,8 +8,9 @@ import people
 import pytest
 from people import code, one, rows, shown
 
+from dpquery.engine import check
 from dpquery.engine.session import Session
-from dpquery.errors import Refused
+from dpquery.errors import Refused, SchemaError
 
 Pair = tuple[Session, Session]
 
@@ -204,6 +205,16 @@ def test_e_what_is_not_declared_does_not_exist(name: str, tmp_path: Path) -> Non
     """A view over a private table, its case variants, system tables: nothing is public because nobody named it."""
     with people.opened(people.made(tmp_path, people.DATA + "CREATE VIEW schools AS SELECT * FROM visits;")) as (session,):
         assert code(session, f"SELECT count(*) FROM {name}") in ("UNKNOWN_TABLE", "QUALIFIED_NAME")
+
+
+def test_e_a_view_over_private_rows_is_never_public(tmp_path: Path) -> None:
+    """The owner declares it public by mistake: it is refused at registration, as is the private table itself under another name."""
+    told = "  told: {public: true, columns: {s: {type: string}}}\n"
+    data = people.DATA + "CREATE VIEW told AS SELECT s FROM visits;"
+    assert [finding.code for finding in check(people.write(tmp_path / "view", data, people.TABLES + told)).findings] == ["NOT_A_TABLE"]
+    for name in ("visits", "VISITS", "main.visits"):
+        with pytest.raises(SchemaError):
+            check(people.write(tmp_path / name, people.DATA, people.TABLES + told.replace("public: true", f"public: true, table: {name}")))
 
 
 def test_e_a_name_in_another_case_is_the_private_table(pair: Pair) -> None:
