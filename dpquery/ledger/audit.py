@@ -19,16 +19,19 @@ def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str =
 
     `rows` is the whole log, or its end from a `balanced` entry on; then `previous` is the link before that.
     """
-    reader = _Reader(previous)
+    reader = Reader(previous)
     for row in rows:
         yield from reader.read(row)
     yield from reader.compared(stored)
 
 
-class _Reader:
-    """Reads a log line by line. It stops making sense of accounts after the first line that it cannot follow."""
+class Reader:
+    """Reads a log line by line, as it grows. It stops making sense of accounts after the first line that it cannot follow.
 
-    def __init__(self, previous: str) -> None:
+    `accounts` are the sums that the log gives, up to line `seq`, whose link is `link`.
+    """
+
+    def __init__(self, previous: str = START) -> None:
         self.link = previous
         self.seq: int | None = None
         self.whole = previous == START
@@ -39,6 +42,13 @@ class _Reader:
         self.versions = 0
         self.capped = False  # known from the first line only
         self.lost = False
+
+    def follow(self, rows: Iterable[Row]) -> None:
+        """Nothing; the lines were read. ValueError where one does not hold, from then on each time."""
+        for row in rows:
+            self.lost = any([*self.read(row)]) or self.lost
+        if self.lost:
+            raise ValueError("the log does not hold")
 
     def read(self, row: Row) -> Iterator[Finding]:
         """What is wrong with one line."""

@@ -87,3 +87,6 @@ def _named(draft: Path, where: Path) -> None:
         if os.path.lexists(where):
             raise FileExistsError from None
         os.rename(draft, where)
+    else:
+        with suppress(OSError):  # at once: a ledger with two names is not opened
+            draft.unlink()

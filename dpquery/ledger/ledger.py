@@ -25,10 +25,11 @@ BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most,
 class Ledger:
     """An open ledger. Any number of threads may use it."""
 
-    def __init__(self, store: Store, schema: Schema, terms: Terms, mark: tuple[int, str]) -> None:
+    def __init__(self, store: Store, schema: Schema, terms: Terms, reader: audit.Reader, mark: tuple[int, str]) -> None:
         self.schema = schema
         self.terms = terms
         self._store = store
+        self._reader = reader
         self._mark = mark
 
     # ---- questions -------------------------------------------------------------------------------------------------------------
@@ -41,7 +42,7 @@ class Ledger:
         keys, amounts, record = reserve.route(self.schema, analyst), _amounts(price), _plain(record)
 
         def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
-            accounts = [_account(tx, key) for key in keys]
+            accounts = [self._account(tx, key) for key in keys]
             refusal = self._refusal(accounts, amounts)
             if refusal is not None:
                 log.append(tx, _refused(analyst, keys[:1], record, refusal.code, amounts))
@@ -76,7 +77,7 @@ class Ledger:
                 raise Fault("LEDGER_FAILED", "the charge has another outcome already", entry=entry)
             if before is None:
                 payer = json.loads(charge.body)["accounts"][0]
-                log.append(tx, {"event": outcome, "entry": entry, "account": payer}, [_account(tx, payer)])
+                log.append(tx, {"event": outcome, "entry": entry, "account": payer}, [self._account(tx, payer)])
 
         self._write(work)
 
@@ -88,7 +89,7 @@ class Ledger:
 
     def balances(self) -> tuple[Balance, ...]:
         """All accounts that ever were, the data set's first. For the owner."""
-        accounts = self._read(lambda tx: tx.accounts())
+        accounts = self._read(self._accounts)
         return tuple(self._balance(a) for a in sorted(accounts.values(), key=lambda a: (a.key != reserve.DATASET, a.key)))
 
     def fits(self, analyst: str, price: Price) -> bool:
@@ -106,7 +107,7 @@ class Ledger:
     def unlock(self, analyst: str) -> None:
         """The analyst's account may be charged again after too many time-outs; its count starts anew. For the owner."""
         key = reserve.route(self.schema, analyst)[0]
-        self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [_account(tx, key)]))
+        self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [self._account(tx, key)]))
 
     # ---- data versions ---------------------------------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class Ledger:
 
     def _own(self, analyst: str) -> Account:
         key = reserve.route(self.schema, analyst)[0]
-        return self._read(lambda tx: _account(tx, key))
+        return self._read(lambda tx: self._account(tx, key))
 
     def _locked(self, account: Account) -> bool:
         return policy.locked(account, self.schema.limits.timeouts_per_account)
@@ -202,12 +203,30 @@ class Ledger:
         return done
 
     def _steady(self, tx: Transaction) -> Transaction:
-        """The transaction, if the log still holds the last line that this process saw: an older copy put in its place would forget charges."""
+        """The transaction, if the log still holds the last line that this process saw: an older copy put in its place would forget charges.
+
+        Lines that are new since the last transaction are read, so that sums can be held against them.
+        """
         seq, link = self._mark
         found = tx.rows(seq, 1)
         if not found or (found[0].seq, found[0].link) != (seq, link):
             raise ValueError("the log lost lines")
+        self._reader.follow(tx.rows((self._reader.seq or 0) + 1))
         return tx
+
+    def _account(self, tx: Transaction, key: str) -> Account:
+        """One account as it stands. ValueError where that is not what the log gives: somebody wrote into the file."""
+        account = tx.account(key)
+        if account is None or account != self._reader.accounts.get(key):
+            raise ValueError("an account is gone or was changed")
+        return account
+
+    def _accounts(self, tx: Transaction) -> Mapping[str, Account]:
+        """All accounts, likewise."""
+        accounts = tx.accounts()
+        if accounts != self._reader.accounts:
+            raise ValueError("accounts were changed")
+        return accounts
 
 
 def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
@@ -219,12 +238,12 @@ def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
     """
     store = SqliteStore(Path(path), wait)
     try:
-        terms = store.read(_sound)
+        terms, reader = store.read(_sound)
         reserve.agreed(terms, schema)
         binding.belongs(schema, terms.ledger)
         if store.read(lambda tx: _due(tx, schema)):
             store.write(lambda tx: _brought_up(tx, schema))
-        return Ledger(store, schema, terms, store.read(lambda tx: tx.head()))
+        return Ledger(store, schema, terms, reader, store.read(lambda tx: tx.head()))
     except BaseException:
         store.close()
         raise
@@ -249,17 +268,14 @@ def _verified(store: Store) -> tuple[Finding, ...]:
         return (Finding(None, fault.message),)
 
 
-def _sound(tx: Transaction) -> Terms:
+def _sound(tx: Transaction) -> tuple[Terms, audit.Reader]:
     """The terms in the first line, after the log was read again from its last balance on. ValueError where it does not hold."""
     start = tx.balanced()
-    if start is None:
-        found = audit.findings(tx.rows(1), tx.accounts())
-    else:
-        before = tx.rows(start.seq - 1, 1)[0]
-        found = audit.findings(tx.rows(start.seq), tx.accounts(), before.link)
-    if next(found, None) is not None:
-        raise ValueError("the log does not hold")
-    return replay.terms(json.loads(tx.rows(1, 1)[0].body))
+    reader = audit.Reader() if start is None else audit.Reader(tx.rows(start.seq - 1, 1)[0].link)
+    reader.follow(tx.rows(1 if start is None else start.seq))
+    if any(reader.compared(tx.accounts())):
+        raise ValueError("the sums do not hold")
+    return replay.terms(json.loads(tx.rows(1, 1)[0].body)), reader
 
 
 def _due(tx: Transaction, schema: Schema) -> bool:
@@ -280,13 +296,6 @@ def _brought_up(tx: Transaction, schema: Schema) -> None:
     if tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY:
         held = replay.balanced(tuple(tx.accounts().values()))
         log.append(tx, {"event": "balanced", "accounts": held, "versions": len(tx.registered())})
-
-
-def _account(tx: Transaction, key: str) -> Account:
-    account = tx.account(key)
-    if account is None:
-        raise ValueError("an account is gone")
-    return account
 
 
 def _amounts(price: Price) -> Amounts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +52,7 @@ class SqliteStore:
     """
 
     def __init__(self, path: Path, wait: float = 10.0) -> None:
-        self.path = path
+        self.path = _absolute(path)
         self._wait = wait
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -218,19 +219,35 @@ def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
             connection.close()
 
 
+def _absolute(path: Path) -> Path:
+    """The path from the root on: where the process goes later does not matter."""
+    try:
+        return path.absolute()
+    except OSError:  # there is no current folder any more
+        raise _missing(path) from None
+
+
 def _file(path: Path) -> tuple[int, int]:
-    """Which file lies at the path."""
+    """Which file lies at the path. A Fault where that is none, or one with several names."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise Fault(
-            "LEDGER_MISSING",
-            f"there is no ledger at {path}; without it no question is answered",
-            instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
-        ) from None
+        raise _missing(path) from None
     except OSError as error:
         raise _failed(error.strerror) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise _failed("what lies at its path is no file")
+    if found.st_nlink > 1:  # SQLite keeps its locks and its log beside each name: two of them would not see each other
+        raise _failed("its file has several names (hard links), of which only one may be left")
     return found.st_dev, found.st_ino
+
+
+def _missing(path: Path) -> Fault:
+    return Fault(
+        "LEDGER_MISSING",
+        f"there is no ledger at {path}; without it no question is answered",
+        instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
+    )
 
 
 def _plain(path: Path) -> sqlite3.Connection:

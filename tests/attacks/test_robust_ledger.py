@@ -1,0 +1,108 @@
+"""A ledger under attack: what was spent never shrinks, and whoever altered the file gets no answer out of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from attack_lab import ORDINARY, code, made, opened
+
+import dpquery
+from dpquery.engine import verify_ledger
+from dpquery.errors import Fault
+
+COUNT = "SELECT count(*) AS n FROM people"
+EDITS = {
+    "sums": "UPDATE accounts SET epsilon = '0', rho = '0'",
+    "caps": "UPDATE accounts SET cap_epsilon = '1000', largest_epsilon = '1000'",
+    "one account": "UPDATE accounts SET rho = '0' WHERE key = 'dataset'",
+    "an account more": "INSERT INTO accounts SELECT 'analyst:eve', kind, 'eve', member_of, tested, cap_epsilon, cap_delta, largest_epsilon, "
+    "largest_delta, delta_conv, '0', '0', '0', 0, 0, 0 FROM accounts WHERE key = 'analyst:default'",
+    "a line more": "INSERT INTO entries SELECT seq + 1, 'x', event, NULL, body, link FROM entries ORDER BY seq DESC LIMIT 1",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return made(tmp_path, more=ORDINARY)
+
+
+def edited(file: Path, statement: str) -> None:
+    with sqlite3.connect(file.with_suffix(".ledger")) as con:
+        con.execute(statement)
+    con.close()
+
+
+@pytest.mark.parametrize("statement", EDITS.values(), ids=EDITS)
+def test_a_ledger_that_is_altered_while_it_is_open_refuses_at_once(statement: str, file: Path) -> None:
+    """The sums were held against the log when the ledger was opened only: a notebook that was open went on, up to any cap."""
+    with opened(file) as session:
+        assert code(session, COUNT) == "answered"
+        edited(file, statement)
+        if statement == EDITS["an account more"]:
+            with pytest.raises(Fault):
+                session.ledger.balances()
+        else:
+            assert code(session, COUNT) == "LEDGER_CORRUPT"
+            assert code(session, COUNT) == "LEDGER_CORRUPT"
+    assert verify_ledger(file)
+
+
+def test_what_others_charge_meanwhile_counts(file: Path) -> None:
+    with opened(file) as one, opened(file) as other:
+        for session in (one, other, other, one):
+            assert code(session, COUNT) == "answered"
+        assert one.budget().spent == other.budget().spent
+        assert one.budget().entries == 4
+    assert not verify_ledger(file)
+
+
+def test_a_ledger_with_two_names_is_not_opened(file: Path) -> None:
+    """Locks and log of SQLite lie beside each name, so that two processes would overwrite each other's charges."""
+    ledger = file.with_suffix(".ledger")
+    os.link(ledger, ledger.with_name("twin"))
+    for name in (ledger, ledger.with_name("twin")):
+        with pytest.raises(Fault) as caught:
+            dpquery.connect(file, ledger=name).budget()
+        assert caught.value.code == "LEDGER_FAILED"
+        assert "hard links" in caught.value.message
+    ledger.with_name("twin").unlink()
+    assert dpquery.connect(file).budget().entries == 0
+
+
+def test_a_symbolic_link_is_the_ledger_it_leads_to(file: Path) -> None:
+    link = file.with_name("link")
+    link.symlink_to(file.with_suffix(".ledger"))
+    with dpquery.connect(file, ledger=link) as one, dpquery.connect(file) as other:
+        one.query(COUNT, epsilon="0.5")
+        other.query(COUNT, epsilon="0.25")
+        assert str(one.budget().spent.epsilon) == str(other.budget().spent.epsilon) != "0"
+    assert not verify_ledger(file)
+
+
+def test_a_relative_ledger_stays_where_it_was_when_named(
+    file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A notebook that changed its folder lost its ledger, or went on with another one that lay there."""
+    monkeypatch.chdir(file.parent)
+    con = dpquery.connect(file.name, ledger="lab.ledger")
+    con.query(COUNT, epsilon="0.1")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shutil.copy(file.with_suffix(".ledger"), elsewhere)
+    monkeypatch.chdir(elsewhere)
+    con.query(COUNT, epsilon="0.1")
+    assert con.budget().entries == 2
+    con.close()
+
+
+@pytest.mark.parametrize("place", [lambda folder: folder, lambda folder: folder / "fifo"], ids=["folder", "fifo"])
+def test_what_is_no_file_is_no_ledger(place: Callable[[Path], Path], file: Path) -> None:
+    os.mkfifo(file.parent / "fifo")
+    with pytest.raises(Fault) as caught:
+        dpquery.connect(file, ledger=place(file.parent)).budget()
+    assert caught.value.code == "LEDGER_FAILED"
+    assert "no file" in caught.value.message
