@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dpquery.display.text import Column, amount, bounds, facts, grid, priced, safe
+from dpquery.display.text import Column, amount, bounds, facts, grid, priced, remaining, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -91,14 +91,15 @@ def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
     """A budget for people: raw sums, the cap and what it promises, the ladder, and how many queries more would fit."""
     content = found.as_dict()
-    cap, spent, left = content["cap"], content["spent"], content["left"]
+    cap, spent, entries = content["cap"], content["spent"], content["entries"]
     yield facts(
         [
             ("data set", content["dataset"]),
             ("account", content["analyst"]),
-            ("spent", f"{_amounts(spent)}, in {content['entries']} entries"),
+            ("spent", f"{_amounts(spent)}, in {entries} {'entry' if entries == 1 else 'entries'}"),
             ("cap", f"{_amounts(cap)}: the promise about all answers together"),
-            ("left", f"{_amounts(left, ROUND_DOWN)} (epsilon or rho, whichever goes further; delta for private groups)"),
+            ("left", f"{remaining(content)}{_otherwise(content)}"),
+            ("", "(delta is for private groups; half of the cap's is set aside to convert rho)"),
             ("fits", ", ".join(f"{count} at epsilon {price}" for price, count in fits.items()) + " (Laplace noise, public groups)"),
         ]
     )
@@ -107,6 +108,11 @@ def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
     if content["unsafe_testing"]:
         yield Text("UNSAFE TESTING: the schema lifts the limits; answers protect nobody.")
     yield from _ladder(content["ladder"])
+
+
+def _otherwise(content: Mapping[str, Any]) -> str:
+    """The other measure of what is left, while both are in force."""
+    return "" if content["spent"]["epsilon"] == "infinite" else f"; or rho {amount(content['left']['rho'], ROUND_DOWN)}, if that goes further"
 
 
 def _amounts(amounts: Mapping[str, Any], rounding: str = ROUND_UP) -> str:
@@ -136,7 +142,7 @@ def log_as_json(accounts: Sequence[Balance], logged: Sequence[Logged]) -> dict[s
 
 
 def _what(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: body[key] for key in ("analyst", "epsilon", "rho", "delta", "code", "entry", "version") if key in body}
+    return {key: body[key] for key in ("analyst", "name", "epsilon", "rho", "delta", "code", "entry", "version") if key in body}
 
 
 def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
@@ -156,13 +162,36 @@ def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
     yield grid(
         [
             Column("", tuple(str(line.seq) for line in logged), number=True),
-            Column("time", tuple(line.time[:19] for line in logged)),
+            Column("time", tuple(line.time[:16] for line in logged), number=True),
             Column("event", tuple(line.event for line in logged)),
-            Column("who", tuple(safe(str(line.body.get("analyst", ""))) for line in logged)),
-            Column("epsilon", tuple(amount(line.body["epsilon"]) if line.event == "charged" else "" for line in logged), number=True),
+            Column("who", tuple(_who(line.body) for line in logged)),
+            Column("what", tuple(_added(line) for line in logged)),
             Column("entry", tuple(line.id[:12] for line in logged)),
         ]
     )
+
+
+def _who(body: Mapping[str, Any]) -> str:
+    """Whom a line of the log is about: the analyst who asked, or the account that was made."""
+    return safe(str(body.get("analyst") or body.get("name") or ""))
+
+
+def _added(line: Logged) -> str:
+    """What a line of the log adds: the price, an account's cap, a version, why it was refused, or which entry it settles."""
+    body = line.body
+    match line.event:
+        case "charged" if body["epsilon"] == "infinite":
+            return f"rho {amount(body['rho'])}"
+        case "charged":
+            return f"epsilon {amount(body['epsilon'])}"
+        case "account":
+            return f"cap {amount(body['epsilon'])}"
+        case "registered":
+            return f"version {body['version']}"
+        case "refused":
+            return safe(str(body.get("code", "")))
+        case _:
+            return safe(str(body.get("entry", "")))[:12]
 
 
 def verified(found: Sequence[Finding]) -> Lines:

@@ -213,10 +213,16 @@ def bounds(receipt: Mapping[str, Any]) -> list[str]:
 
 def receipt_line(receipt: Mapping[str, Any]) -> str:
     """What was paid by whom, what is left, and the ledger entry."""
-    left = receipt["left"]
     paid = f"Paid: {priced(receipt['price'])}, by {safe(str(receipt['analyst']))}."
-    rest = f"Left: epsilon {amount(left['epsilon'], ROUND_DOWN)}, delta {amount(left['delta'], ROUND_DOWN)}."
-    return f"{paid} {rest} Entry {receipt['entry']}."
+    return f"{paid} Left: {remaining(receipt)}. Entry {receipt['entry']}."
+
+
+def remaining(account: Mapping[str, Any]) -> str:
+    """What is left of an account. Once it has Gaussian noise, epsilons add up no longer: it has a rho, and epsilon is what one statement may cost."""
+    epsilon, rho, delta = (amount(account["left"][name], ROUND_DOWN) for name in ("epsilon", "rho", "delta"))
+    if account["spent"]["epsilon"] == "infinite":
+        return f"rho {rho} (at most epsilon {epsilon} in one statement), delta {delta}"
+    return f"epsilon {epsilon}, delta {delta}"
 
 
 def priced(price: Mapping[str, Any]) -> str:

@@ -56,6 +56,7 @@ def receipt(prepared: Prepared, schema: Schema, entry: Entry, version: int, said
         "lemmas": list(lemmas(prepared.release)),
         "software": software(),
         "unsafe_testing": schema.unsafe_testing,
+        "spent": balance.spent.as_dict(),
         "left": balance.left.as_dict(),
         "warnings": list(said),
     }
@@ -217,4 +218,8 @@ def keys(prepared: Prepared) -> Mapping[str, JSON]:
 def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     """What the plan itself gives reason to say, before any data was read."""
     unsafe = ("UNSAFE TESTING: the schema lifts the limits; this answer protects nobody.",) if schema.unsafe_testing else ()
-    return (*unsafe, *warnings(prepared.release))
+    by_rho = prepared.priced.price.epsilon is None and prepared.ask.noise is None and prepared.ask.rho is None
+    charged = (
+        "Gaussian noise errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",
+    )
+    return (*unsafe, *(charged if by_rho else ()), *warnings(prepared.release))

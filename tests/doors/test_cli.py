@@ -401,6 +401,20 @@ def test_init_reads_no_value(command: Command, fresh: Path) -> None:
     assert command("init", fresh.parent / "none.csv").status in (2, 4, 5)
 
 
+def test_gaussian_noise_that_nobody_asked_for_is_told_of(command: Command, fresh: Path) -> None:
+    """It takes the account's epsilons out of force; whoever asked for it, or pays in rho, knows."""
+    sql = "SELECT {} category, status, count(*) AS n FROM orders JOIN categories USING (category) GROUP BY ALL"
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=30{})"
+    price = ("--schema", fresh, "--epsilon", "0.2", "--delta", "1e-9", "--format", "json")
+
+    def told(more: str) -> bool:
+        return any("charged in rho" in warning for warning in command("explain", sql.format(options.format(more)), *price).json["warnings"])
+
+    assert told("")
+    assert not told(", noise='gaussian'")
+    assert not told(", noise='laplace'")
+
+
 def test_ledger_commands(command: Command, fresh: Path) -> None:
     command("query", COUNT, "--schema", fresh, "--epsilon", "0.25")
     command("query", "SELECT user_id FROM orders", "--schema", fresh)

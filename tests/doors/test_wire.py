@@ -24,6 +24,7 @@ RECEIPT = {
     "entry": "e-1",
     "analyst": "alice",
     "price": {"epsilon": "0.25", "delta": "0", "rho": "0.03", "charged_epsilon": "0.25"},
+    "spent": {"epsilon": "0.25", "rho": "0.03", "delta": "0"},
     "left": {"epsilon": "1.75", "rho": "0.1", "delta": "0.0000002"},
 }
 
@@ -134,6 +135,13 @@ def test_parquet_carries_the_rest_beside_the_rows(sales: Answer) -> None:
 )
 def test_cell(value: object, bar: tuple[Any, Any] | None, shown: str) -> None:
     assert text.cell(value, bar) == shown
+
+
+def test_an_account_with_gaussian_noise_has_a_rho_left() -> None:
+    price = {"epsilon": "0.25", "delta": "1e-9", "rho": "0.001", "charged_epsilon": "infinite"}
+    told = text.receipt_line({**RECEIPT, "price": price, "spent": {"epsilon": "infinite", "rho": "0.001", "delta": "0"}})
+    assert "Paid: epsilon 0.25, delta 1e-9 (rho 0.001), by alice." in told
+    assert "Left: rho 0.1 (at most epsilon 1.75 in one statement), delta 2e-7." in told
 
 
 def test_table_fits_eighty_columns(sales: Answer) -> None:
