@@ -49,6 +49,7 @@ def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group
     cell = Clamp(*cell_units(ask, group, fine.step))
     not_zero(ask, cell.low, cell.high)
     low, high = row_units(rows, fine.step)
+    not_zero(ask, low, high)
     parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
     return Planned(parts, argument.type, fine.step, _own(cell, fine.step), fine.notes)
 

@@ -66,7 +66,7 @@ def _decimal(text: str, scale: int, step: Fraction, low: int, high: int) -> str:
     least, most = max(min(least, greatest), -greatest), max(min(most, greatest), -greatest)
     widest = max(abs(least), abs(most))
     clamped = _clamped(text, _shown(least, scale), _shown(most, scale))
-    if widest * digits < 10**NARROW:
+    if scale <= NARROW and widest * digits < 10**NARROW:
         narrow = f"CAST({clamped} AS DECIMAL({NARROW},{scale}))"
         whole = f"CAST({narrow} * {digits} AS BIGINT)" if scale else f"CAST({narrow} AS BIGINT)"
     elif widest * digits <= greatest and widest < DOUBLE_WORD:

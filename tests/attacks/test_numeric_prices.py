@@ -1,11 +1,16 @@
-"""Confidence levels and prices at their ends."""
+"""Confidence levels and bounds at their ends."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import duckdb
 import pytest
 from attack_lab import code
 
+from dpquery.backends.grid import grid
 from dpquery.engine.session import Session
+from dpquery.values.types import Kind, Type
 
 
 @pytest.mark.parametrize("nines", [101, 340, 390])
@@ -24,3 +29,18 @@ def test_one_of_99_nines_is_answered(ordinary: Session, noise: str) -> None:
     many = ", ".join(f"sum(age) / count(*) + {i} * avg(age) + sum(score)" for i in range(3))
     sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = {noise}, confidence_level = 0.{'9' * 99}) {many} FROM people"
     assert code(ordinary, sql) == "answered"
+
+
+@pytest.mark.parametrize(
+    "bounds", ["contribution_bounds_per_row => (0, 0), contribution_bounds_per_group => (0, 1)", "contribution_bounds_per_group => (0, 1e30)"]
+)
+def test_rows_that_are_all_0_on_the_grid_of_their_groups_are_refused(ordinary: Session, bounds: str) -> None:
+    """Every row of [-1000, 1000] is 0 on a grid for 1e30: noise alone was sold as the sum."""
+    assert code(ordinary, f"SELECT sum(price, {bounds}) FROM orders") == "BAD_BOUNDS"
+
+
+def test_a_grid_of_nothing_but_0_binds() -> None:
+    """More than 18 digits after the point, and bounds of 0: the statement did not bind."""
+    with duckdb.connect() as con:
+        text = grid("x", Type(Kind.DECIMAL, 30), Fraction(1, 10**30), 0, 0)
+        assert con.execute(f"SELECT {text} FROM (SELECT 1.5::DECIMAL(38, 30) AS x)").fetchone() == (0,)
