@@ -56,6 +56,7 @@ def common(args: Sequence[Scalar]) -> Type:
     firm = [arg for arg in args if not _pliant(arg)]
     if any(arg.type.kind is Kind.BOOLEAN for arg in firm):
         firm = [arg for arg in firm if not _bit(arg)]
+    firm = firm or [arg for arg in args if arg.type not in (STRING, NULL)]  # NULLs that a cast gave a type
     if not firm:
         return STRING if any(arg.type == STRING for arg in args) else NULL
     found = firm[0].type

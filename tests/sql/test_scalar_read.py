@@ -52,6 +52,8 @@ READ: list[tuple[str, Scalar]] = [
     ("CAST(i AS BIGINT)", I),
     ("i::DOUBLE", Cast(I, FLOAT)),
     ("TRY_CAST('x' AS INT)", Literal(None, INTEGER)),
+    ("abs(TRY_CAST('x' AS INT))", Call("abs", (Literal(None, INTEGER),), INTEGER)),
+    ("coalesce(NULL, TRY_CAST('x' AS INT), TRY_CAST('x' AS DOUBLE))", Call("coalesce", (Literal(None, FLOAT),) * 3, FLOAT)),
     ("nullif(i, 0)", Case(((Call("eq", (I, whole(0)), BOOLEAN), Literal(None, INTEGER)),), I, INTEGER)),
     ("CASE i WHEN 1 THEN 'a' END", Case(((Call("eq", (I, whole(1)), BOOLEAN), words("a")),), None, STRING)),
     ("if(f, i, 1)", Case(((F, I),), whole(1), INTEGER)),
