@@ -69,17 +69,22 @@ def column(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     return g.col(scope, *NUMERIC)
 
 
+def computed(template: str, kind: Type, *args: Expr) -> Expr:
+    """Arithmetic, whose NaN is NULL."""
+    return both(template, kind, *args, plain=f"nullif({template}, 'nan'::DOUBLE)" if kind == FLOAT else None)
+
+
 @production(NUMBER, 5)
 def sum_of(g: Grammar, scope: Scope, depth: int) -> Expr:
     a, b = number(g, scope, depth - 1), number(g, scope, depth - 1)
-    return both(f"{{0}} {g.random.choice('+-')} {{1}}", joined(a, b), g.loose(a), b.whole)
+    return computed(f"{{0}} {g.random.choice('+-')} {{1}}", joined(a, b), g.loose(a), b.whole)
 
 
 @production(NUMBER, 2)
 def product_of(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     a, b = number(g, scope, depth - 1), literal(g, Kind.INTEGER)
     kind = joined(a, b)
-    return both("{0} * {1}", kind, a.whole, b) if g.chance(0.5) else both("{1} * {0}", kind, a.whole, b)
+    return computed("{0} * {1}" if g.chance(0.5) else "{1} * {0}", kind, a.whole, b)
 
 
 @production(NUMBER, 1)
@@ -91,7 +96,7 @@ def square(g: Grammar, scope: Scope, depth: int) -> Expr | None:
 @production(NUMBER, 2)
 def product_of_columns(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     a, b = (g.col(scope, Kind.INTEGER, Kind.FLOAT, where=lambda c: c.spec is not None and c.spec.low is not None) for _ in range(2))
-    return None if a is None or b is None else both("{0} * {1}", joined(a, b), a, b)
+    return None if a is None or b is None else computed("{0} * {1}", joined(a, b), a, b)
 
 
 @production(NUMBER, 1)

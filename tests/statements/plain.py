@@ -134,8 +134,10 @@ def _units_text(one: Summed) -> str:
     if one.kind.kind is not Kind.FLOAT:
         own = Fraction(1, 10**one.kind.scale)
         assert one.step == own, f"{one.agg.dp}: a step of {one.step}"
-    if not one.clamped:
+    if not one.clamped and one.kind.kind is not Kind.FLOAT:
         return whole
+    if not one.clamped:  # a double may lie a rounding beyond the exact bounds
+        return f"CASE WHEN ({whole}) = {one.low - 1} THEN {one.low} WHEN ({whole}) = {one.high + 1} THEN {one.high} ELSE {whole} END"
     return f"CASE WHEN ({whole}) IS NOT NULL THEN least(greatest({whole}, {one.low}), {one.high}) END"
 
 
@@ -177,7 +179,7 @@ def _row_text(one: Summed) -> str:
 def _in_list(key: Key, name: str) -> str | None:
     """Rows that a list of keys leaves out although the statement does not: values that are not declared, NULLs of public columns."""
     col = key.value.bare
-    if col is None:
+    if col is None or not col.firm:
         return None
     if not col.private:
         return f"{name} IS NOT NULL"

@@ -50,7 +50,7 @@ def _read(g: Grammar, spec: TableSpec) -> Rel:
 
 @production(RELATION, 2)
 def table(g: Grammar, depth: int = 0) -> Rel:
-    return _read(g, g.random.choice(g.world.private()))
+    return _read(g, g.world.tables["people"] if g.chance(0.2) else g.random.choice(g.world.private()))
 
 
 def public(g: Grammar) -> Rel:
@@ -64,7 +64,8 @@ def public(g: Grammar) -> Rel:
             how = g.random.choice(["JOIN", "LEFT JOIN"])
             cols = (*found.cols, *(replace(c, firm=c.firm and how == "JOIN") for c in other.cols))
             found = Rel(f"{found.dp} {how} {other.dp} ON {on.dp}", f"{found.plain} {how} {other.plain} ON {on.plain}", None, cols)
-    return derived(g, found) if g.chance(0.3) or " JOIN " in found.dp else found
+    found = derived(g, found) if g.chance(0.3) or " JOIN " in found.dp else found
+    return replace(found, cols=tuple(replace(c, firm=True) for c in found.cols))  # what is NULL in the public relation itself is no key
 
 
 # ---- subqueries ----------------------------------------------------------------------------------------------------------------------
@@ -100,14 +101,15 @@ def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
     else:
         alias = g.name("s")
         heads = f"({dp}) AS {alias}", f"({plain}) AS {alias}"
-    cols = tuple(_item(alias, e, name, below.unit is not None) for e, name in items)
+    loose = {c.text for c in scope if not c.firm}
+    cols = tuple(_item(alias, e, name, below.unit is not None, e.reads.isdisjoint(loose)) for e, name in items)
     return Rel(*heads, None if below.unit is None else f"{alias}.__u", cols)
 
 
-def _item(alias: str, e: Expr, name: str, private: bool) -> Col:
+def _item(alias: str, e: Expr, name: str, private: bool, firm: bool) -> Col:
     if e.bare:
         return replace(e.bare, text=f"{alias}.{name}", name=name)
-    return Col(f"{alias}.{name}", name, e.type, None, private)
+    return Col(f"{alias}.{name}", name, e.type, None, private, firm)
 
 
 def _all(conditions: Sequence[Expr]) -> list[Expr]:
@@ -178,7 +180,7 @@ def _connected(g: Grammar, left: Rel, right: Rel, pair: tuple[Col, Col], how: st
         return Rel(f"{left.dp} {word} {right.dp} {tail}", f"{left.plain} {word} {right.plain} {tail}", unit, merged)
     first, second = (a, b) if g.chance(0.5) else (b, a)
     parts = [both("{0} = {1}", BOOLEAN, g.read(first), g.read(second))]
-    if g.chance(0.3):
+    if g.chance(0.4):
         parts.append(condition(g, (*left.cols, *right.cols), 1))
     parts = _all(parts)
     g.random.shuffle(parts)
@@ -260,7 +262,8 @@ TRUE = Expr("TRUE", "TRUE", BOOLEAN)
 @production(RELATION, 5)
 def matched(g: Grammar, depth: int) -> Rel | None:
     """Two private relations joined on the unit, or along the path."""
-    left, right = closed(g, relation(g, depth - 1)), right_hand(g, relation(g, g.random.randint(0, max(0, depth - 2))))
+    left, right = closed(g, relation(g, depth - 1)), relation(g, g.random.randint(0, max(0, depth - 2)))
+    right = derived(g, right) if g.chance(0.4) else right_hand(g, right)
     pair = _tied(g, left, right)
     if pair is None:
         return None

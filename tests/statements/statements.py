@@ -110,7 +110,7 @@ def _bounds(g: Grammar) -> tuple[str, str]:
 @production(AGGREGATE, 5)
 def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     value = number(g, scope, g.random.choice([0, 0, 1, 2]))
-    bounded = value.bare is not None and value.bare.spec is not None and value.bare.spec.low is not None
+    bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
     if limits.weights is None and g.chance(0.25):
         low, high = _bounds(g)
         return Agg(f"SUM({value.dp}, contribution_bounds_per_group => ({low}, {high}))", "total", value, per_group=(low, high))
@@ -123,7 +123,7 @@ def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
 @production(AGGREGATE, 3)
 def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     value = number(g, scope, g.random.choice([0, 0, 1, 2]))
-    bounded = value.bare is not None and value.bare.spec is not None and value.bare.spec.low is not None
+    bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
     if g.chance(0.3 if bounded else 0.85):
         low, high = _bounds(g)
         return Agg(f"AVG({value.dp}, contribution_bounds_per_row => ({low}, {high}))", "mean", value, per_row=(low, high))
