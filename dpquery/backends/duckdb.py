@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpquery.backends import exact, inspect, names, relation
@@ -51,12 +51,12 @@ class DuckDB:
             statements += [relation.made(new) for name, new in wanted.items() if self._publics.get(name) != new]
             if statements:
                 self._publics = {}
-                self._ask({"do": "execute", "statements": statements})
+                self._ask({"do": "execute", "statements": statements, "reads": self._open_names(wanted)})
             self._publics = wanted
 
     def public_rows(self, sql: str, types: Sequence[Type]) -> list[tuple[Value, ...]]:
         """The rows of a statement that reads public relations only."""
-        result = exact.table(self._ask({"do": "rows", "sql": sql}))
+        result = exact.table(self._ask({"do": "rows", "sql": sql, "reads": self._open_names(self._publics)}))
         return list(zip(*(exact.values(result.column(i), kind) for i, kind in enumerate(types)), strict=True))
 
     def bind(self, lowered: BoundedSQL) -> None:
@@ -76,6 +76,10 @@ class DuckDB:
         with self._lock:
             self._publics = {}
             self._worker.kill()
+
+    def _open_names(self, publics: Iterable[str]) -> list[str]:
+        """The names of all that a statement over public tables may read: the worker holds its text to them once more, in the engine's own reading."""
+        return [*publics, *(t.physical.rpartition(".")[2] for t in self._schema.tables.values() if t.public)]
 
     def _ask(self, request: Mapping[str, Any], timeout: float | str | None = "limit") -> bytes:
         limit = float(self._schema.limits.timeout) if isinstance(timeout, str) else timeout
@@ -103,7 +107,8 @@ class DuckDB:
         self._worker.kill()
         self._worker, self._opened = self._start()
         if again:
-            self._worker.ask({"do": "execute", "statements": [relation.made(p) for p in again.values()]}, float(self._schema.limits.timeout))
+            made = {"do": "execute", "statements": [relation.made(p) for p in again.values()], "reads": self._open_names(again)}
+            self._worker.ask(made, float(self._schema.limits.timeout))
             self._publics = again
 
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import duckdb
@@ -147,19 +148,30 @@ def _done(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> bytes:
     match request["do"]:
         case "execute":
             for statement in request["statements"]:
-                con.execute(_single(con, statement))
+                con.execute(_reading(con, _single(con, statement), request.get("reads")))
             return b""
         case "bind":
             con.execute("EXPLAIN " + _select(con, request["sql"]))
             return b""
         case "rows":
-            return _rows(con, request["sql"])
+            return _rows(con, _reading(con, request["sql"], request.get("reads")))
         case _:
             raise Broken("ENGINE_FAILED")
 
 
 def _single(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     if len(con.extract_statements(sql)) != 1:
+        raise Broken("ENGINE_FAILED")
+    return sql
+
+
+def _reading(con: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str] | None) -> str:
+    """The statement, which reads and makes no table but these; None: whatever it reads."""
+    if (
+        names is not None
+        and not sql.startswith("DROP TABLE ")
+        and not {n.casefold() for n in con.get_table_names(sql)} <= {n.casefold() for n in names}
+    ):
         raise Broken("ENGINE_FAILED")
     return sql
 

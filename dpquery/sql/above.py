@@ -20,6 +20,7 @@ from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
 from dpquery.sql.abroad import rounding
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
+from dpquery.sql.casts import sizes
 from dpquery.sql.clock import told
 from dpquery.sql.fields import rebuild, take
 from dpquery.sql.names import Scope, Statement, column_name, fold
@@ -192,13 +193,15 @@ class Above:
                 return False
 
     def _type(self, node: exp.DataType) -> exp.Expr:
-        kind, _params, _nested = take(node, "this", "expressions", "nested")
-        name = str(getattr(kind, "name", kind))
-        if name not in TYPES:
+        """The type, made anew: of the parser's only its name and its digits are kept."""
+        kind, params, _nested = take(node, "this", "expressions", "nested")
+        name, found = str(getattr(kind, "name", kind)), sizes(node)
+        if name not in TYPES or (params and (name != "DECIMAL" or len(found) > 2 or not all(0 <= size <= 38 for size in found))):
+            what = name if name not in TYPES else f"{name} of that size"
             raise self.statement.refuse(
-                "TYPE_NOT_ALLOWED", f"no cast to {name} above the noise", node, "BIGINT, DECIMAL(p, s), DOUBLE, VARCHAR, DATE"
+                "TYPE_NOT_ALLOWED", f"no cast to {what} above the noise", node, "BIGINT, DECIMAL(p, s), DOUBLE, VARCHAR, DATE"
             )
-        return node.copy()
+        return exp.DataType(this=kind, expressions=[exp.DataTypeParam(this=exp.Literal.number(size)) for size in found])
 
     def _plain(self, node: exp.Expr, where: Where) -> exp.Expr:
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):

@@ -42,22 +42,30 @@ def type_of(node: exp.Expr, at: At) -> Type:
     """The plan's type for a type as written."""
     kind, params, _ = take(node, "this", "expressions", "nested")
     name = str(getattr(kind, "name", kind))
-    if name in TYPES:
+    if name in TYPES and not params:
         return TYPES[name]
+    if name in TYPES:
+        message = f"{name} has no size here: DuckDB reads none, other dialects cut texts and fractions to it"
+        raise at.refuse("TYPE_NOT_ALLOWED", message, node, "the type without it; LEFT(s, n) cuts a text, ROUND a number")
     if name != "DECIMAL":
         raise at.refuse(
             "TYPE_NOT_ALLOWED", f"no expression can have the type {name}", node, INSTEAD.get(name, "BIGINT, DECIMAL(p, s), DOUBLE or VARCHAR")
         )
-    sizes = [_size(param) for param in params or ()]
-    if not sizes:
+    found = sizes(node)
+    if not found:
         raise at.refuse("TYPE_NOT_ALLOWED", "DECIMAL without digits means something else in each dialect", node, "DECIMAL(18, 3)")
-    digits, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
-    if not (1 <= digits <= 38 and 0 <= scale <= digits):
+    digits, scale = found[0], found[1] if len(found) > 1 else 0
+    if len(found) > 2 or not (1 <= digits <= 38 and 0 <= scale <= digits):
         raise at.refuse("TYPE_NOT_ALLOWED", "DECIMAL(p, s) takes p up to 38 and s up to p", node)
     return Type(Kind.DECIMAL, scale)
 
 
+def sizes(node: exp.Expr) -> tuple[int, ...]:
+    """The sizes in a type's brackets, -1 for whatever is no whole number: the parser lets any text stand there, and writes it out as it is."""
+    return tuple(_size(param) for param in take(node, "this", "expressions", "nested")[1] or ())
+
+
 def _size(param: exp.Expr) -> int:
-    (number,) = take(param, "this")
+    number = take(param, "this")[0] if isinstance(param, exp.DataTypeParam) else None
     text = str(take(number, "this", "is_string")[0]) if isinstance(number, exp.Literal) else ""
     return int(text) if text.isdecimal() and len(text) < 4 else -1

@@ -6,6 +6,7 @@ set is refused by name, so that no clause is ever dropped in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -105,3 +106,33 @@ def rebuild(node: exp.Expr, names: tuple[str, ...], change: Callable[[exp.Expr],
         return [changed(item) for item in value] if isinstance(value, list) else value
 
     return type(node)(**{name: changed(value) for name, value in node.args.items()})
+
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z_]+)*|[0-9.]+([eE][+-]?[0-9]+)?", re.ASCII)
+OURS = re.compile(r"[a-z]|[a-z][0-9]+|__row", re.ASCII)  # tables and columns of the statements that we write
+
+
+def check_written(node: exp.Expr) -> None:
+    """Refuses a tree that holds a query, a name that is not ours, or a text of the parser's that is no plain word: written out, it could be any SQL.
+
+    The last gate before text goes to an engine. Each expression was read by an allow-list; what the parser keeps as bare text in a node (a unit, the
+    size of a type, a name in quotes) is written out as it stands, so it must not be able to end the expression.
+    """
+    for below in node.walk():
+        if isinstance(below, exp.Query | exp.Table | exp.Command):
+            raise refuse("UNSUPPORTED_EXPRESSION", "a query inside an expression cannot be passed on", node=below)
+        for value in below.args.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and not _harmless(below, text):
+                    raise refuse("UNSUPPORTED_EXPRESSION", f"{text[:40]!r} is no word that can be passed on", node=below)
+
+
+def _harmless(node: exp.Expr, text: str) -> bool:
+    """Whether a text in a node is a literal, which is quoted when it is written, a name of ours, a number or a plain word."""
+    match node:
+        case exp.Literal() if node.is_string:
+            return True
+        case exp.Identifier():
+            return OURS.fullmatch(text) is not None
+        case _:
+            return WORD.fullmatch(text) is not None

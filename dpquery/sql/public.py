@@ -15,7 +15,7 @@ from dpquery.schema.model import Table
 from dpquery.sql import scalar
 from dpquery.sql.abroad import rounding
 from dpquery.sql.clock import told
-from dpquery.sql.fields import take
+from dpquery.sql.fields import check_written, take
 from dpquery.sql.moments import shift
 from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
 from dpquery.sql.rowwise import conjunct_nodes
@@ -128,7 +128,8 @@ def _total(node: exp.Expr) -> str:
 
 
 def written(node: exp.Expr) -> str:
-    """The node as DuckDB's SQL; an SqlglotError where that cannot say the same."""
+    """The node as DuckDB's SQL; an SqlglotError where that cannot say the same, Refused where it would say more than was read."""
+    check_written(node)
     return node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
