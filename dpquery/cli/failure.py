@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import secrets
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import typer
 
@@ -51,10 +51,11 @@ def _told(failure: Error, arguments: Sequence[str]) -> int:
     from dpquery.display.text import safe
 
     if wants_json(arguments):
-        stream.write(wire.dump(wire.error(failure)))
+        with suppress(Fault):  # nobody takes it: what failed first is still told on standard error, with its own exit status
+            stream.write(wire.dump(wire.error(failure)))
     entry = getattr(failure, "entry", None)
     first, *rest = [*str(failure).splitlines(), *([] if entry is None else [f"Ledger entry: {entry}"])]
-    sys.stderr.write("".join(f"{safe(line)}\n" for line in (f"Error: {first}", *rest)))
+    stream.tell(safe(line) for line in (f"Error: {first}", *rest))
     return failure.exit_status
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,9 @@ Delta = Annotated[str | None, typer.Option(help="The delta of the whole statemen
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, spark or postgres.", metavar="NAME")]
+
+
+LONGEST = 2**23  # bytes of a statement that are read: a device has no end
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -105,7 +109,7 @@ def query(
     from dpquery.cli import output, progress
 
     text = _statement(sql, file)
-    with output.opened(form, out) as written, _session(schema, analyst, ledger) as session:
+    with _session(schema, analyst, ledger) as session, output.opened(form, out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, progress=line)
         written.write(answer)
@@ -187,12 +191,21 @@ def _statement(sql: str | None, file: Path | None) -> str:
     if (sql is None) == (file is None):
         raise Refused("USAGE", "a statement is needed, once", instead="give it as argument, by -f FILE, or - for standard input")
     try:
-        if file is not None:
-            return file.read_text(encoding="utf-8")
-        if sql != "-":
-            return sql or ""
-        return sys.stdin.buffer.read().decode("utf-8")
+        return _bytes(sql or "", file).decode("utf-8")
     except OSError as error:
-        raise Refused("USAGE", f"the statement cannot be read from {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
+        raise Refused("USAGE", f"the statement cannot be read from {file or 'standard input'}: {error.strerror}") from None
+    except UnicodeError:
         raise Refused("USAGE", "the statement is not UTF-8 text") from None
+
+
+def _bytes(sql: str, file: Path | None) -> bytes:
+    """The statement as it was handed in: an argument is UTF-8 too, whatever the locale took it for."""
+    if file is None and sql != "-":
+        return os.fsencode(sql)
+    if file is None and sys.stdin is None:
+        raise Refused("USAGE", "there is no standard input to read the statement from", instead="give it as argument, or by -f FILE")
+    with nullcontext(sys.stdin.buffer) if file is None else file.open("rb") as source:
+        found = source.read(LONGEST + 1)
+    if len(found) > LONGEST:
+        raise Refused("TOO_LONG", f"the statement has more than {LONGEST:,} bytes")
+    return found

@@ -6,8 +6,8 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -73,24 +73,39 @@ class Output:
 
 
 @contextmanager
-def opened(form: Format, path: Path | None) -> Iterator[Output]:
-    """An output that is known to be writable. Refused where it is not; a file that was there stays until the answer replaces it."""
+def opened(form: Format, path: Path | None, kept: Callable[[Path], bool]) -> Iterator[Output]:
+    """An output that is known to be writable. Refused where it is not, or where `kept` says that something lies there which is not to be lost.
+
+    A file that was there stays until the answer replaces it; a symbolic link stays, and what it leads to is replaced.
+    """
     if path is None:
         if form is Format.PARQUET and sys.stdout.isatty():
             raise Refused("NO_FILE", "Parquet is not for a terminal", instead="give --out FILE")
         yield Output(form, None)
         return
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        target = Target(path, path.with_name(f".{path.name}.{os.getpid()}"))
-        target.temporary.touch(exist_ok=False)
-    except OSError as error:
-        raise Refused("NO_FILE", f"cannot write to {path}: {error.strerror}", instead="name a file in a folder that exists") from None
+    target = _tried(path, kept)
     try:
         yield Output(form, target)
     finally:
-        target.temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            target.temporary.unlink(missing_ok=True)
+
+
+def _tried(path: Path, kept: Callable[[Path], bool]) -> Target:
+    """The file, beside which something could be written."""
+    file = Path(os.path.realpath(path))
+    if kept(file):
+        raise Refused("NO_FILE", f"{path} is the schema, the ledger or the data that is asked", instead="name another file")
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if file.exists() and not file.is_file():
+            raise Refused("NO_FILE", f"{path} is no ordinary file", instead="leave --out out: the answer is written to standard output")
+        target = Target(file, file.with_name(f".{file.name}.{os.getpid()}"))
+        target.temporary.touch(exist_ok=False)
+    except OSError as error:
+        raise Refused("NO_FILE", f"cannot write to {path}: {error.strerror}", instead="name a file in a folder that exists") from None
+    return target
 
 
 def _content(answer: Answer, form: Format) -> str | bytes:
@@ -126,7 +141,7 @@ def _beside(answer: Answer, target: Target | None) -> None:
     lines.append(text.receipt_line(answer.receipt))
     if target is not None:
         lines.append(f"Written: {text.safe(str(target.path))}")
-    sys.stderr.write("\n".join(lines) + "\n")
+    stream.tell(lines)
 
 
 def page(form: Page, content: object, lines: Iterable[RenderableType]) -> None:

@@ -1,10 +1,13 @@
-"""Standard output, whose reader may go away at any time, as `head` does: that is no error."""
+"""Standard output and standard error, whose readers may go away at any time, as `head` does: that is no error."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TextIO
 
 from dpquery.errors import Fault
 
@@ -32,9 +35,21 @@ def write(content: str | bytes) -> None:
         raise Fault("OUTPUT_FAILED", f"standard output cannot be written: {error.strerror}") from None
 
 
-def silence() -> None:
-    """What is left in the stream, and all that follows, goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def tell(lines: Iterable[str]) -> None:
+    """The lines are on standard error, unless it takes none: what is told there is never worth an answer or an exit status."""
+    try:
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO | None = None) -> None:
+    """What is left in the stream (standard output), and all that follows, goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):  # a stream of no file
+        os.dup2(nowhere, (stream or sys.stdout).fileno())
+    os.close(nowhere)
 
 
 def plain() -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.errors import Fault
+from dpquery.ledger import files as ledger_files
 from dpquery.schema.digest import promises
 from dpquery.schema.model import Schema
 
@@ -16,6 +18,19 @@ JSON = Any
 def identity(schema: Schema) -> JSON:
     """What tells at a glance that files or promises are other ones."""
     return [promises(schema), *backend_door.identity(schema)]
+
+
+def keeps(schema: Schema, ledger: Path, path: Path) -> bool:
+    """Whether a file, links in its path resolved, is one that the data set lives by, not to be written over: the schema, the ledger, the data."""
+    files = {schema.file, *ledger_files(schema, ledger), *(Path(name) for name, *_ in backend_door.identity(schema))}
+    return path in {file.resolve() for file in files} or any(_same(path, file) for file in files)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def fingerprint(schema: Schema) -> str:

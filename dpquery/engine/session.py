@@ -106,6 +106,10 @@ class Session:
         """What this analyst's account has spent and has left."""
         return self.ledger.balance(self.analyst)
 
+    def keeps(self, path: Path) -> bool:
+        """Whether a file is one that the data set lives by: the schema, the ledger, the data."""
+        return data.keeps(self.schema, self.ledger_path, path)
+
     def tables(self) -> tuple[TableInfo, ...]:
         """What an analyst may ask of: declared tables and columns, from the schema alone."""
         return tables_info(self.schema)

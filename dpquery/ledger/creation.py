@@ -62,6 +62,11 @@ def _vacant(where: Path) -> None:
             raise Refused("LEDGER_EXISTS", message, instead="restore the ledger; only if there is none, remove that file")
 
 
+def files(schema: Schema, where: Path) -> tuple[Path, ...]:
+    """The files of a ledger at `where`, and those that bind the data to it."""
+    return (where, *_beside(where), *binding.places(schema))
+
+
 def _beside(where: Path) -> tuple[Path, ...]:
     """The files that SQLite keeps beside a database while it is in use."""
     return tuple(where.with_name(where.name + suffix) for suffix in ("-wal", "-shm", "-journal"))

@@ -40,7 +40,7 @@ def draft(tables: Sequence[PhysicalTable], folder: Path | None = None) -> str:
 
     SchemaError where the tables are neither all of one database nor all files of their own.
     """
-    folder = Path.cwd() if folder is None else folder
+    folder = _here() if folder is None else folder
     if not tables:
         raise SchemaError("BAD_SOURCE", "there is no table to draft a schema from", instead="name a DuckDB file, or Parquet and CSV files")
     databases = {t.files for t in tables if t.kind not in FILES}
@@ -49,6 +49,14 @@ def draft(tables: Sequence[PhysicalTable], folder: Path | None = None) -> str:
         raise SchemaError("BAD_SOURCE", message, instead="draft one schema for each")
     place = next(iter(databases), None)
     return "".join(_lines(tables, folder, place))
+
+
+def _here() -> Path:
+    """The current folder; where it is gone, one that nothing lies in, so that paths are written in full."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path("/nowhere")
 
 
 def _lines(tables: Sequence[PhysicalTable], folder: Path, database: tuple[str, ...] | None) -> Iterator[str]:
