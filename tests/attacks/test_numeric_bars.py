@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import attack_lab
@@ -16,10 +17,11 @@ import pytest
 from dpquery.engine import asking
 from dpquery.engine.session import Session
 from dpquery.mechanisms import SystemBits, deviation
-from dpquery.plan.release import ListedKeys
+from dpquery.plan.release import Aggregate, ListedKeys
 from dpquery.release import answer, bars, noise, post
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
+from dpquery.values.types import Kind
 
 DRAWS = 20_000
 SOME = [
@@ -43,7 +45,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def coverage(session: Session, mechanism: str, epsilon: str, output: str, size: int, limit: str = "max_rows_per_group") -> tuple[float, int, float]:
-    """(the share of bars that hold the value before noise, how many have no ends, the narrowest noise in grid units), all sums times `size`."""
+    """(how many bars hold the value before noise, as a share; how many have no ends; the narrowest noise in released units), sums times `size`."""
     clause = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = {mechanism}, {limit} = 3)"
     sql = f"{clause} {output} AS x FROM people JOIN orders USING (pid)"
     prepared = session._prepare(sql, asking.call(epsilon, "1e-6", None, None), "duckdb")
@@ -57,7 +59,19 @@ def coverage(session: Session, mechanism: str, epsilon: str, output: str, size: 
     (found,) = bars.intervals(how.outputs, range(DRAWS), noisy, many, priced, prepared.ask.confidence)
     assert found is not None
     slack = abs(truth) * 1e-12
-    return sum(_holds(bar, truth, slack) for bar in found) / DRAWS, sum(bar is None for bar in found), min(map(deviation, priced.noises))
+    width = min(deviation(priced.noises[part]) / _coarser(a) for a in release.aggregates for part in a.parts)
+    return sum(_holds(bar, truth, slack) for bar in found) / DRAWS, sum(bar is None for bar in found), width
+
+
+def _coarser(aggregate: Aggregate) -> Fraction:
+    """How many grid units one unit of a released integer or decimal has: under row weights 2^20. Ends are rounded outwards to such."""
+    match aggregate.type.kind:
+        case Kind.INTEGER:
+            return 1 / aggregate.step
+        case Kind.DECIMAL:
+            return 1 / (10**aggregate.type.scale * aggregate.step)
+        case _:
+            return Fraction(1)
 
 
 def _holds(bar: tuple[Any, Any] | None, truth: float, slack: float) -> bool:
