@@ -12,10 +12,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from dpquery.engine import create_ledger, open_session
+from dpquery import ledger as ledgers
+from dpquery.engine import data as versions
+from dpquery.engine import open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Error
 from dpquery.mechanisms import BitSource, Noise
+from dpquery.schema.read import read
 
 UNIT = 8  # the person who is missing from the neighbour
 NOISELESS = """
@@ -93,9 +96,10 @@ def write(folder: Path, data: str = DATA, tables: str = TABLES, terms: str = NOI
 
 
 def made(folder: Path, data: str = DATA, tables: str = TABLES, terms: str = NOISELESS, name: str = "people") -> Path:
-    """A schema file with data and an unspent ledger."""
+    """A schema file with data and an unspent ledger. The data fits, so that no engine is started to look it up."""
     schema = write(folder, data, tables, terms, name)
-    create_ledger(schema)
+    known = read(schema)
+    ledgers.create(known, fingerprint=versions.fingerprint(known), identity=versions.identity(known))
     return schema
 
 

@@ -42,7 +42,7 @@ contribution: {max_groups_contributed: 4, max_rows_per_group: 10}
 
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[..., Path]:
-    def make(limits: str = "{timeout: 60, memory: 1GB, threads: 2}", terms: str = TERMS) -> Path:
+    def make(limits: str = "{timeout: 60, memory: 1GB, threads: 1}", terms: str = TERMS) -> Path:
         return people.made(tmp_path / "kept", DATA, TABLES, terms + f"limits: {limits}\n")
 
     return make
@@ -181,7 +181,7 @@ def stopped(session: Session, sql: str) -> Fault:
 
 def test_a_runaway_stops_at_the_time_limit_and_the_account_locks(made: Callable[..., Path]) -> None:
     """Charged, told in constant words, the process alive, the next question answered; after so many the account waits for its owner."""
-    schema = made("{timeout: 0.5, memory: 1GB, threads: 2, timeouts_per_account: 2}")
+    schema = made("{timeout: 0.5, memory: 1GB, threads: 1, timeouts_per_account: 2}")
     with people.opened(schema) as (session,):
         first = stopped(session, RUNAWAY)
         assert session.query(COUNT).table.num_rows == 1
@@ -226,7 +226,7 @@ def test_an_engine_that_is_killed_is_a_fault_and_the_next_question_is_answered(m
 
 def test_nothing_is_left_behind(made: Callable[..., Path]) -> None:
     """No engine and no spill folder after a session, whether it ended well or not."""
-    schema = made("{timeout: 0.3, memory: 1GB, threads: 2}")
+    schema = made("{timeout: 0.3, memory: 1GB, threads: 1}")
     session = open_session(schema)
     stopped(session, RUNAWAY)
     session.query(COUNT)
