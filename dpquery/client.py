@@ -42,7 +42,7 @@ def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
 
 
 class Connection:
-    """One analyst's door to one data set; a context manager. Not for several threads at once."""
+    """One analyst's door to one data set; a context manager. Threads take turns; a forked child may go on with it."""
 
     def __init__(self, session: engine.Session) -> None:
         self._session: engine.Session | None = session

@@ -34,7 +34,7 @@ class Error(Exception):
     exit_status: ClassVar[int] = 5
 
     def __init__(self, code: str, message: str, *, position: Position | None = None, instead: str | None = None, source: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(code, message)  # as it is made: so that it passes from one process to another
         self.code = code
         self.message = message
         self.position = position

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from dpquery.errors import Fault
 from dpquery.plan.rel import Public
 from dpquery.schema.model import Schema
 from dpquery.schema.physical import PhysicalTable
+from dpquery.turns import Turn
 from dpquery.values.exact import Exact
 from dpquery.values.types import Type, Value
 
@@ -30,7 +30,7 @@ class DuckDB:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._lock = threading.RLock()
+        self._lock = Turn()
         self._publics: dict[str, Public] = {}
         self._worker, self._opened = self._start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -18,12 +18,16 @@ def line() -> Iterator[Callable[[float], None] | None]:
     def show(seconds: float) -> None:
         nonlocal shown
         shown = True
-        sys.stderr.write(f"\rrunning: {seconds:.0f} s")
-        sys.stderr.flush()
+        _write(f"\rrunning: {seconds:.0f} s")
 
     try:
         yield show
     finally:
         if shown:
-            sys.stderr.write("\r" + " " * 40 + "\r")
-            sys.stderr.flush()
+            _write("\r" + " " * 40 + "\r")
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):  # the terminal is gone
+        sys.stderr.write(text)
+        sys.stderr.flush()

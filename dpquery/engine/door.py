@@ -25,7 +25,7 @@ __all__ = ["Report", "check", "create_ledger", "draft_schema", "open_session"]
 
 def open_session(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Session:
     """A session for one analyst (`default` where none is named); the ledger lies beside the schema file where none is named."""
-    return Session(read_schema(path_of(schema)), _name(analyst), None if ledger is None else Path(path_of(ledger)))
+    return Session(read_schema(path_of(schema)), _name(analyst), None if ledger is None else _absolute(path_of(ledger)))
 
 
 def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
@@ -59,6 +59,14 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
 def draft_schema(files: Sequence[str | Path]) -> str:
     """A schema file drafted from physical types alone; what only the owner can promise is left to fill in."""
     return draft(inspect.files([Path(path_of(f)) for f in files]))
+
+
+def _absolute(path: str | Path) -> Path:
+    """The path from the root on: where the process goes later does not matter."""
+    try:
+        return Path(path).absolute()
+    except OSError:
+        raise SchemaError("FILE_UNREADABLE", f"{path}: there is no current folder any more", instead="name the whole path") from None
 
 
 def _name(analyst: str | None) -> str | None:

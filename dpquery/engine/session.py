@@ -32,6 +32,7 @@ from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
 from dpquery.sql import read as read_sql
+from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
 
 Progress = Callable[[float], None]
@@ -53,7 +54,7 @@ class Prepared:
 
 
 class Session:
-    """One analyst's door to one data set. Not for use by several threads at once."""
+    """One analyst's door to one data set. Threads take turns."""
 
     def __init__(self, schema: Schema, analyst: str | None, ledger: Path | None) -> None:
         self.schema = schema
@@ -61,6 +62,7 @@ class Session:
         self.ledger_path = ledger or schema.default_ledger
         self._ledger: Ledger | None = None
         self._backend: Backend | None = None
+        self._turn = Turn()
 
     def query(
         self,
@@ -74,19 +76,20 @@ class Session:
         progress: Progress | None = None,
     ) -> Answer:
         """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged."""
-        ledger = self.ledger
-        try:
-            version = self._admitted(ledger)
-            with _foreseen():
-                prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
-                record = receipt.record(prepared, self.schema, version)
-            entry = ledger.charge(self.analyst, prepared.priced.price, record)
-        except (Refused, SchemaError, Fault) as failure:
-            failure.source = failure.source or str(sql)
-            if not _of_ledger(failure):
-                ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
-            raise
-        return self._release(prepared, entry, version, ledger, progress)
+        with self._turn:
+            ledger = self.ledger
+            try:
+                version = self._admitted(ledger)
+                with _foreseen():
+                    prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
+                    record = receipt.record(prepared, self.schema, version)
+                entry = ledger.charge(self.analyst, prepared.priced.price, record)
+            except (Refused, SchemaError, Fault) as failure:
+                failure.source = failure.source or str(sql)
+                if not _of_ledger(failure):
+                    ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
+                raise
+            return self._release(prepared, entry, version, ledger, progress)
 
     def explain(
         self,
@@ -99,12 +102,13 @@ class Session:
         confidence: asking.Amount | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
-        with _foreseen():
+        with self._turn, _foreseen():
             return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect), self.schema)
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
-        return self.ledger.balance(self.analyst)
+        with self._turn:
+            return self.ledger.balance(self.analyst)
 
     def keeps(self, path: Path) -> bool:
         """Whether a file is one that the data set lives by: the schema, the ledger, the data."""
@@ -221,12 +225,17 @@ class Session:
             self._backend.close()
             self._backend = None
 
+    def __reduce__(self) -> tuple[type[Session], tuple[Schema, str, Path]]:
+        """In another process it opens engine and ledger anew."""
+        return Session, (self.schema, self.analyst, self.ledger_path)
+
     def close(self) -> None:
         """Nothing is left open: engine and ledger are closed."""
-        self._drop_backend()
-        if self._ledger is not None:
-            self._ledger.close()
-            self._ledger = None
+        with self._turn:
+            self._drop_backend()
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger = None
 
 
 def _of_ledger(error: Error) -> bool:

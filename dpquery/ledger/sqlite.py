@@ -6,7 +6,6 @@ import os
 import secrets
 import sqlite3
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from dpquery.ledger.chain import START
 from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
 from dpquery.ledger.replay import FORMAT, amounts
 from dpquery.ledger.store import Transaction
+from dpquery.turns import Turn
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class SqliteStore:
     def __init__(self, path: Path, wait: float = 10.0) -> None:
         self.path = _absolute(path)
         self._wait = wait
-        self._lock = threading.RLock()
+        self._lock = Turn(quiet=True)
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._inherited: list[sqlite3.Connection] = []  # a forked child must not touch its parent's connection, not even to close it
@@ -120,7 +120,7 @@ class SqliteStore:
         if self._process != os.getpid():
             if self._connection is not None:
                 self._inherited.append(self._connection)
-            self._lock, self._process, self._connection = threading.RLock(), os.getpid(), None
+            self._process, self._connection = os.getpid(), None
 
 
 class SqliteTransaction:

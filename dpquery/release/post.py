@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import Post
 from dpquery.schema.model import Limits
+from dpquery.turns import Turn
 from dpquery.values.types import Kind, Type, Value
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class _Engine:
     """The connection kept by this process: a fresh one costs more than most answers. One statement at a time."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = Turn()
         self.key: tuple[int, int] | None = None
         self.con: duckdb.DuckDBPyConnection | None = None
 
@@ -59,10 +60,9 @@ _ABANDONED: list[object] = []
 
 
 def _after_fork() -> None:
-    """The parent's engine is left as it is, neither used nor ended: its threads are not here. Its lock may be held by one of them."""
+    """The parent's engine is left as it is, neither used nor ended: its threads are not here."""
     _ABANDONED.append(_ENGINE.con)
     _ENGINE.con = None
-    _ENGINE.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
