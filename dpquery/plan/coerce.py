@@ -63,9 +63,33 @@ def common(args: Sequence[Scalar]) -> Type:
     for arg in firm[1:]:
         joined = _join(found, arg.type)
         if joined is None:
-            raise Mismatch(f"{named(found)} and {named(arg.type)} do not go together", instead="an explicit CAST of one of them")
+            raise Mismatch(f"{named(found)} and {named(arg.type)} do not go together", instead=_bridge(found, arg.type))
         found = joined
     return found
+
+
+def _bridge(a: Type, b: Type) -> str:
+    """What brings values of two types together."""
+    kinds = {a.kind, b.kind}
+    if kinds & {Kind.DATE, Kind.TIMESTAMP} and (a.numeric or b.numeric):
+        return "year(d), date_part('month', d) or date_diff('day', d, e) for a number; '2024-01-31' for a date"
+    if Kind.BOOLEAN in kinds and (a.numeric or b.numeric):
+        return "CASE WHEN b THEN 1 ELSE 0 END"
+    if Kind.STRING in kinds:
+        other = b if a.kind is Kind.STRING else a
+        return f"CAST(s AS {_SQL.get(other.kind, 'VARCHAR')}) of the string, or a literal of its kind"
+    return "expressions of one type"
+
+
+_SQL = {
+    Kind.INTEGER: "BIGINT",
+    Kind.DECIMAL: "DECIMAL(18, 2)",
+    Kind.FLOAT: "DOUBLE",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.UUID: "UUID",
+}
 
 
 def _pliant(arg: Scalar) -> bool:
@@ -89,7 +113,7 @@ def convert(arg: Scalar, to: Type) -> Scalar:
     if arg.type == to:
         return arg
     if to.kind is not arg.type.kind and to.kind not in CASTS[arg.type.kind]:
-        raise Mismatch(f"{named(arg.type)} cannot be turned into {named(to)}")
+        raise Mismatch(f"{named(arg.type)} cannot be turned into {named(to)}", instead=_bridge(arg.type, to))
     return fold(arg, to) if isinstance(arg, Literal) else Cast(arg, to)
 
 

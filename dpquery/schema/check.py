@@ -168,7 +168,8 @@ def _units(schema: Schema, tables: Mapping[str, PhysicalTable]) -> Iterator[Find
             )
         elif actual is not None and expected is not None and actual != expected:
             message = f"the unit of `{table.name}` is {actual} in the data, elsewhere {expected}"
-            yield _error("UNIT_TYPE", message, table, column, "store all unit columns in one type")
+            instead = f"store it as {expected} too: in DuckDB ALTER the column, as a file write it anew with a CAST"
+            yield _error("UNIT_TYPE", message, table, column, instead)
         expected = expected or actual
         if isinstance(table.unit, ViaUnit):
             via = _type(table, table.unit.via, tables)

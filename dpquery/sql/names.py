@@ -187,7 +187,8 @@ class Scope:
         where = f" in {table!r}" if table is not None else ""
         known = ", ".join(dict.fromkeys(names))[:200]
         message = f"no column {name!r}{where}{near(name, names)}"
-        return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"one of {known}" if known else None)
+        text = f"'{name}' in single quotes, if a text is meant; else " if table is None and quoted(node) and name.isprintable() else ""
+        return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"{text}one of {known}" if known else None)
 
 
 def column_name(node: exp.Column, source: str) -> tuple[str, str | None]:
@@ -202,6 +203,12 @@ def identifier(node: exp.Identifier) -> str:
     """The name that an identifier spells."""
     name, _quoted = take(node, "this", "quoted")
     return str(name)
+
+
+def quoted(node: exp.Column) -> bool:
+    """Whether a reference is written in double quotes, as texts are in other languages."""
+    this = take(node, "this", "table")[0]
+    return isinstance(this, exp.Identifier) and bool(take(this, "this", "quoted")[1])
 
 
 def declared(statement: Statement, name: str) -> Table | None:

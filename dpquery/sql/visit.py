@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -17,6 +18,20 @@ from dpquery.sql.fields import take
 from dpquery.sql.refuse import near, refuse
 
 DEEPEST = 200  # nodes within each other
+MONTHS = "date_trunc('month', d), or year(d) and month(d)"
+BINS = "date_trunc('hour', t), or floor(date_part('epoch', t) / 900) for bins of 900 seconds"
+PATTERNS = "LIKE, starts_with(s, 'a') or contains(s, 'a')"
+PLACES = "left(s, 3), substring(s, 1, 3), replace(s, 'a', 'b') or CASE WHEN s LIKE .."
+INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("time_to_str", "strftime", "to_char", "format_date", "format_datetime", "format_timestamp", "date_format"), MONTHS),
+    **dict.fromkeys(("date_bin", "time_bucket", "time_slice"), BINS),
+    **dict.fromkeys(("width_bucket", "range_bucket"), "floor(x / 10) * 10, or CASE WHEN x < 10 THEN .."),
+    **dict.fromkeys(("regexp_matches", "regexp_full_match", "regexp_like", "regexp_i_like", "rlike", "similar_to", "regexp_contains"), PATTERNS),
+    **dict.fromkeys(("regexp_replace", "regexp_extract", "split_part", "string_split", "split", "initcap"), PLACES),
+    **dict.fromkeys(("concat_ws", "format", "printf", "lpad", "rpad", "pad"), "s || '-' || t"),
+    **dict.fromkeys(("random", "rand", "uuid"), "a condition on a column; sampling protects nobody"),
+}
+LISTED = "a function that docs/functions.md lists"
 
 
 class Scope(Protocol):
@@ -91,16 +106,30 @@ def _unread(node: exp.Expr, at: At) -> Refused:
             return at.refuse("TYPE_MISMATCH", "an interval stands only beside a date or timestamp, as in d + INTERVAL 1 DAY", node)
         case exp.Func() if not isinstance(node, exp.Connector):
             return unknown(node.sql_name(), node, at)
+        case exp.SimilarTo() | exp.RegexpLike() | exp.RegexpILike():
+            return at.refuse("FUNCTION_NOT_ALLOWED", f"a regular expression {FORBIDDEN['regexp_like']}, so it is refused", node, PATTERNS)
         case _:
             return at.refuse("UNSUPPORTED_EXPRESSION", f"{type(node).__name__} is not supported below the noise line", node)
 
 
 def unknown(name: str, node: exp.Expr, at: At) -> Refused:
     """The refusal of a function: on purpose, with the reason, or because nobody knows it, with names like it."""
-    name = name.lower()
-    if name in FORBIDDEN:
-        return at.refuse("FUNCTION_NOT_ALLOWED", f"{name}() {FORBIDDEN[name]}, so it is refused below the noise line", node)
-    return at.refuse("UNKNOWN_FUNCTION", f"no function {name!r} is allowed below the noise line{near(name, NAMES)}", node)
+    name, written = name.lower(), _written(node, at)
+    instead = INSTEAD.get(written, INSTEAD.get(name, LISTED))
+    for known in (written, name):
+        if known in FORBIDDEN:
+            return at.refuse("FUNCTION_NOT_ALLOWED", f"{written or name}() {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
+    said = written or name
+    return at.refuse("UNKNOWN_FUNCTION", f"no function {said!r} is allowed below the noise line{near(said, NAMES)}", node, instead)
+
+
+def _written(node: exp.Expr, at: At) -> str:
+    """The function's name as the text has it, in small letters: the parser has names of its own. Empty where the node is not written as a call."""
+    start, end = node.meta.get("start"), node.meta.get("end")
+    if not isinstance(start, int) or not isinstance(end, int):
+        return ""
+    word = at.scope.source[start : end + 1]
+    return word.lower() if re.fullmatch(r"[A-Za-z_]\w{0,39}", word) else ""
 
 
 def clock(scope: Scope) -> datetime.datetime:

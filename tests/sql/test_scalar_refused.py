@@ -68,7 +68,7 @@ REFUSED = {
         trim(BOTH 'x' FROM s) ; rtrim(s, 'x') ; i BETWEEN SYMMETRIC 1 AND 2 ; ceil(x, 2) ; floor(d TO day)
     """,
     "UNSUPPORTED_EXPRESSION": """
-        i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a' ; s SIMILAR TO 'a'
+        i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a'
     """,
     "WRONG_ARGUMENTS": """
         prefix(s)
@@ -95,11 +95,47 @@ def test_a_refusal_says_where_and_what_instead() -> None:
         "  at line 1, column 16",
         "    SELECT i + 1 > lowr(s)",
         "                   ^^^^",
+        "Instead: a function that docs/functions.md lists",
     ]
     with pytest.raises(Refused) as refused:
         scalar("i > 0 AND ts - tu > INTERVAL 1 DAY")
     assert (refused.value.code, refused.value.instead) == ("TYPE_MISMATCH", "date_diff('second', a, b)")
     assert refused.value.position is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says", "instead"),
+    [
+        ("strftime(d, '%Y')", "UNKNOWN_FUNCTION", "'strftime'", "date_trunc('month', d), or year(d) and month(d)"),
+        ("time_bucket(INTERVAL 1 DAY, ts)", "UNKNOWN_FUNCTION", "'time_bucket'", "date_trunc('hour', t)"),
+        ("width_bucket(i, 0, 10, 5)", "UNKNOWN_FUNCTION", "'width_bucket'", "floor(x / 10) * 10"),
+        ("regexp_matches(s, 'a')", "FUNCTION_NOT_ALLOWED", "regexp_matches()", "LIKE"),
+        ("s SIMILAR TO 'a'", "FUNCTION_NOT_ALLOWED", "a regular expression", "LIKE"),
+        ("split_part(s, 'a', 1)", "UNKNOWN_FUNCTION", "'split_part'", "left(s, 3)"),
+        ("concat_ws('-', s, s)", "FUNCTION_NOT_ALLOWED", "concat_ws()", "s || '-' || t"),
+        ("d > 2020", "TYPE_MISMATCH", "do not go together", "year(d)"),
+        ("CAST(d AS BIGINT)", "TYPE_MISMATCH", "cannot be turned into", "year(d)"),
+        ("s > 3", "TYPE_MISMATCH", "do not go together", "CAST(s AS BIGINT)"),
+    ],
+)
+def test_refused_functions_are_named_as_written_with_what_to_write_instead(text: str, code: str, says: str, instead: str) -> None:
+    with pytest.raises(Refused) as refused:
+        scalar(text)
+    assert refused.value.code == code
+    assert says in refused.value.message
+    assert instead in str(refused.value.instead)
+
+
+INSTEADS = (
+    "date_trunc('month', d) ; year(d) * 100 + month(d) ; date_trunc('hour', ts) ; floor(date_part('epoch', ts) / 900) ; floor(x / 10) * 10 ;"
+    "s LIKE 'a%' ; starts_with(s, 'a') ; contains(s, 'a') ; left(s, 3) ; substring(s, 1, 3) ; replace(s, 'a', 'b') ; s || '-' || s ;"
+    "date_diff('day', d, d) ; d > '2024-01-31' ; CASE WHEN i > 0 THEN 1 ELSE 0 END ; CAST(s AS BIGINT) > 3 ; CAST(s AS DECIMAL(18, 2)) > 3"
+)
+
+
+@pytest.mark.parametrize("text", INSTEADS.split(";"))
+def test_what_is_written_instead_is_answered(text: str) -> None:
+    scalar(text.strip())
 
 
 def test_dialects_that_count_otherwise_are_refused() -> None:
