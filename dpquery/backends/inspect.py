@@ -15,7 +15,7 @@ from dpquery.backends.scalar import scan
 from dpquery.backends.source import Source, kind, misread, reading
 from dpquery.errors import Fault
 from dpquery.schema.model import FileKind, Files, Schema
-from dpquery.schema.physical import PhysicalColumn, PhysicalKind, PhysicalTable
+from dpquery.schema.physical import PhysicalColumn, PhysicalKind, PhysicalTable, folded
 from dpquery.values.types import Type
 
 Rows = Callable[[str], Sequence[tuple[Any, ...]]]
@@ -48,7 +48,7 @@ def describe(schema: Schema, source: Source, rows: Rows) -> dict[str, PhysicalTa
         entry = found.get(_place(table.physical))
         if entry is None:
             continue
-        types = {c.name.casefold(): c.type for c in table.columns.values()}
+        types = {folded(c.name): c.type for c in table.columns.values()}
         paths = (source.database,) if source.database is not None else source.tables[table.name]
         if table.files is not None:
             entry.kind = kind(table.files)
@@ -102,7 +102,7 @@ def _called(entry: _Entry) -> tuple[str, _Entry, str]:
 
 def _place(physical: str) -> Place:
     schema, _, name = physical.rpartition(".")
-    return (schema or "main").casefold(), name.casefold()
+    return folded(schema or "main"), folded(name)
 
 
 def _read_through(physical: str, files: Files, paths: Sequence[Path], rows: Rows) -> None:
@@ -132,12 +132,12 @@ def _catalogue(rows: Rows) -> dict[Place, _Entry]:
     found: dict[Place, _Entry] = {}
     for schema, name, temporary, text in rows(f"SELECT schema_name, table_name, temporary, sql FROM duckdb_tables() WHERE {here}"):
         entry = _Entry((schema, name), PhysicalKind.OTHER if temporary else PhysicalKind.TABLE, collations=collations(text))
-        found[schema.casefold(), name.casefold()] = entry
+        found[folded(schema), folded(name)] = entry
     for schema, name in rows(f"SELECT schema_name, view_name FROM duckdb_views() WHERE {here}"):
-        found[schema.casefold(), name.casefold()] = _Entry((schema, name), PhysicalKind.VIEW)
+        found[folded(schema), folded(name)] = _Entry((schema, name), PhysicalKind.VIEW)
     listed = "schema_name, table_name, column_name, data_type, is_generated"
     for schema, name, column, kind_, generated in rows(f"SELECT {listed} FROM duckdb_columns() WHERE {here} ORDER BY column_index"):
-        found[schema.casefold(), name.casefold()].columns.append((column, kind_, generated))
+        found[folded(schema), folded(name)].columns.append((column, kind_, generated))
     _constraints(found, rows)
     return found
 
@@ -145,7 +145,7 @@ def _catalogue(rows: Rows) -> dict[Place, _Entry]:
 def _constraints(found: Mapping[Place, _Entry], rows: Rows) -> None:
     listed = "schema_name, table_name, constraint_type, constraint_column_names"
     for schema, name, sort, columns in rows(f"SELECT {listed} FROM duckdb_constraints() WHERE database_name = '{names.SOURCE}'"):
-        entry = found.get((schema.casefold(), name.casefold()))
+        entry = found.get((folded(schema), folded(name)))
         if entry is None:
             continue
         if sort in ("NOT NULL", "PRIMARY KEY"):
@@ -160,7 +160,7 @@ def _table(name: str, entry: _Entry, relation: str, types: Mapping[str, Type], p
         PhysicalColumn(
             name=column,
             type="VARCHAR" if csv else _ENUM.sub("ENUM", type_),
-            sql=scan(names.quoted(column), types[column.casefold()]) if column.casefold() in types else names.quoted(column),
+            sql=scan(names.quoted(column), types[folded(column)]) if folded(column) in types else names.quoted(column),
             not_null=column in entry.not_null,
             generated=generated,
             collation=entry.collations.get(column),

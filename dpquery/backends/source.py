@@ -18,7 +18,7 @@ from dpquery.backends.process import fault
 from dpquery.backends.scalar import scan
 from dpquery.errors import Fault
 from dpquery.schema.model import CsvFormat, FileKind, Files, Schema, Table
-from dpquery.schema.physical import PhysicalKind
+from dpquery.schema.physical import PhysicalKind, folded
 from dpquery.values.types import Kind, Type
 
 Identity = list[tuple[str, int, int, int, int, int]]  # path, size, mtime_ns, ctime_ns, inode, device
@@ -149,17 +149,17 @@ def reading(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) ->
     if files.kind is FileKind.PARQUET:
         return f"SELECT * FROM read_parquet({_list(paths)}, hive_partitioning = false, union_by_name = false)"
     header = _header(files.csv, paths, tuple(types))
-    declared = {name.casefold(): kind for name, kind in types.items()}
-    items = [f"{_typed(c, declared[c.casefold()], files.csv)} AS {names.quoted(c)}" if c.casefold() in declared else names.quoted(c) for c in header]
+    declared = {folded(name): kind for name, kind in types.items()}
+    items = [f"{_typed(c, declared[folded(c)], files.csv)} AS {names.quoted(c)}" if folded(c) in declared else names.quoted(c) for c in header]
     return f"SELECT {', '.join(items)} FROM {_read_csv(files.csv, paths, header)}"
 
 
 def misread(files: Files, paths: tuple[Path, ...], types: Mapping[str, Type]) -> str:
     """SELECT of two BOOLEANs for each column of CSV files: whether all its texts, and whether some, cannot be read as the declared type."""
-    header = {c.casefold(): c for c in _header(files.csv, paths, tuple(types))}
+    header = {folded(c): c for c in _header(files.csv, paths, tuple(types))}
     items = []
     for name, type_ in types.items():
-        column = header.get(name.casefold())
+        column = header.get(folded(name))
         if column is None:
             items.append("NULL, NULL")
         else:

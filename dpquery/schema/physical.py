@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_LETTERS: Final = {ord(c): c.lower() for c in string.ascii_uppercase}
+
+
+def folded(name: str) -> str:
+    """A name as the engine compares it: the letters A to Z may have either case; no other signs are alike, such as a k and the sign for kelvin."""
+    return name.translate(_LETTERS)
 
 
 class PhysicalKind(StrEnum):
@@ -49,4 +58,4 @@ class PhysicalTable:
 
     def column(self, name: str) -> PhysicalColumn | None:
         """The column of that name, as the engine finds it: whatever its case."""
-        return next((c for c in self.columns if c.name.casefold() == name.casefold()), None)
+        return next((c for c in self.columns if folded(c.name) == folded(name)), None)
