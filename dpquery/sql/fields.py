@@ -108,7 +108,7 @@ def rebuild(node: exp.Expr, names: tuple[str, ...], change: Callable[[exp.Expr],
     return type(node)(**{name: changed(value) for name, value in node.args.items()})
 
 
-WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*( [A-Za-z_]+)*|[0-9.]+([eE][+-]?[0-9]+)?", re.ASCII)
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9._]+([eE][+-]?[0-9]+)?", re.ASCII)
 OURS = re.compile(r"[a-z]|[a-z][0-9]+|__row", re.ASCII)  # tables and columns of the statements that we write
 
 

@@ -6,14 +6,20 @@ into the statement that makes the public table, in the engine that holds the pri
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
+from itertools import product
+
 import pytest
 from attack_lab import code, rows
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 
 from dpquery.engine.session import Session
 from dpquery.errors import Refused
-from dpquery.plan.rel import Public
+from dpquery.plan.rel import Lookup, Public, walk
 from dpquery.plan.scalar import Column
+from dpquery.sql import read
 from dpquery.sql.public import written
 from dpquery.values.types import STRING
 
@@ -94,3 +100,53 @@ def test_public_text_that_reads_a_private_table_is_not_run(lab: Session) -> None
         lab.backend.public_rows("SELECT CAST(age AS VARCHAR) FROM data.main.people", [STRING])
     lab.backend.prepare([Public("public_9", 'SELECT country AS c0 FROM "places"', column)])
     assert len(lab.backend.public_rows('SELECT c0 FROM memory.main."public_9"', [STRING])) == 4
+
+
+EXPRESSIONS = (
+    "CAST(n AS INT(5))",
+    "CAST(n AS DECIMAL(10, 2))",
+    "date_trunc('month', day)",
+    "extract(year FROM day)",
+    "date_part('year', day)",
+    "day + INTERVAL 1 DAY",
+    "day + INTERVAL '1' DAY",
+    "date_diff('day', day, DATE '2024-02-01')",
+    "trim(BOTH FROM 'x')",
+    "substring('abc' FROM 2 FOR 1)",
+    "n::INT + 1.5e0",
+    "'a' LIKE 'b' ESCAPE 'c'",
+    "CASE n WHEN 1 THEN 2 END IN (1, 2)",
+    "strftime(day, '%d')",
+    "last_day(day)",
+    "try_cast(n AS VARCHAR(5)) || 'a'",
+)
+FRAMES = (
+    "SELECT h, count(*) FROM orders JOIN (SELECT n, {} AS h FROM moments WHERE {} IS NOT NULL) m ON qty = n GROUP BY h",
+    "SELECT n, m.day, sum(count(*)) OVER (PARTITION BY {} ORDER BY {}) FROM orders JOIN moments m ON qty = n GROUP BY n, m.day",
+)
+QUOTES = {"duckdb": '"', "postgres": '"', "snowflake": '"', "bigquery": "`", "spark": "`"}
+
+
+def bare(sql: str) -> str:
+    """The statement without its texts and quoted names."""
+    return re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", sql)
+
+
+@pytest.mark.parametrize("dialect", QUOTES)
+def test_no_word_of_a_statement_can_be_made_sql(dialect: str, lab: Session) -> None:
+    """Each word of a statement in turn is replaced by, or followed by, a name or a text that would end an expression."""
+    quote, tokenizer = QUOTES[dialect], Dialect.get_or_raise(dialect)
+    odd = (f"{quote}canary) zz{quote}", f"({quote}canary) zz{quote})", "'canary'') zz'" if quote == '"' else "'canary\\') zz'")
+    read_in_full = 0
+    for frame, expression in product(FRAMES, EXPRESSIONS):
+        sql = frame.format(*[expression] * frame.count("{}"))
+        for token, word in product(tokenizer.tokenize(sql), odd):
+            for changed in (sql[: token.start] + word + sql[token.end + 1 :], sql[: token.end + 1] + word + sql[token.end + 1 :]):
+                try:
+                    found = read(changed, lab.schema, dialect=dialect, now=datetime(2026, 1, 1))
+                except Refused:
+                    continue
+                read_in_full += 1
+                publics = [rel.public.sql for rel in walk(found.draft.input) if isinstance(rel, Lookup)]
+                assert not [text for text in (found.post.sql, *publics) if "canary" in bare(text).lower()], changed
+    assert read_in_full > 20
