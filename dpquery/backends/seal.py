@@ -30,6 +30,9 @@ PINNED: Mapping[str, str] = {
     "enable_logging": "false",
 }
 
+# Rewrites that change what a statement means. `type_pushdown` has a CSV reader cast what TRY_CAST would make NULL: one line's text then fails all.
+UNSOUND = frozenset({"type_pushdown"})
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -56,6 +59,8 @@ def connect(allowance: Allowance) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(":memory:", config=config)
     for name, value in PINNED.items():
         con.execute(f"SET {name} = {value}")
+    known = {name for (name,) in con.execute("SELECT name FROM duckdb_optimizers()").fetchall()}
+    con.execute(f"SET disabled_optimizers = '{','.join(sorted(UNSOUND & known))}'")
     return con
 
 

@@ -432,6 +432,7 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("source", "n5_one_persons_line_does_not_change_how_others_are_read"),
             *_in("pitfalls_data", "a11_a12_n5_what_no_query_can_enforce_is_checked_at_registration", "n5_undeclared_columns_are_invisible"),
+            *_in("pitfalls_data", "n5_a_text_that_is_no_value_is_null_in_every_statement"),
             *_in("inspect", "n5_a_view_is_called_one"),
         ),
     ),
