@@ -33,15 +33,11 @@ def shell(line: str, **more: str) -> Told:
 STREAMS: Mapping[str, tuple[str, int]] = {
     "standard error is full": ("dpquery query '{q}' --schema {s} --epsilon 0.1 --format csv 2>/dev/full", 0),
     "nobody reads standard error": ("(trap '' PIPE; exec 2> >(true); sleep 0.2; dpquery query '{q}' --schema {s} --epsilon 0.1 --format csv)", 0),
-    "a refusal, standard error is full": ("dpquery query 'SELECT age FROM people' --schema {s} 2>/dev/full", 2),
-    "a refusal, standard output is full": ("dpquery query 'SELECT age FROM people' --schema {s} --format json >/dev/full", 2),
     "both are full": ("dpquery query 'SELECT age FROM people' --schema {s} --format json >/dev/full 2>&1", 2),
     "all are closed": ("dpquery query '{q}' --schema {s} --epsilon 0.1 <&- >&- 2>&-", 0),
     "no standard input": ("dpquery query - --schema {s} <&-", 2),
     "input without end": ("dpquery query -f /dev/zero --schema {s}", 2),
-    "a folder": ("dpquery query -f / --schema {s}", 2),
     "no text": ("dpquery query $'SELECT \\xff' --schema {s}", 2),
-    "no text as input": ("printf 'SELECT \\xff' | dpquery query - --schema {s}", 2),
     "no current folder": ("cd $(mktemp -d) && rmdir $PWD && dpquery init {d}", 0),
 }
 

@@ -21,7 +21,7 @@ tables:
   t:
     unit: uid
     {where}
-    columns: {{uid: {{type: integer}}, {name}: {{type: integer, lower: 0, upper: 4}}}}
+    columns: {{uid: {{type: integer}}, {columns}}}
 """
 NAMES = ["a'b; DROP TABLE t; --", "select", "$1 {x} %s \\ `", "İﬁß", "COLUMNS(*)", "noisy", "x" * 128]
 
@@ -30,26 +30,26 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["duckdb", "parquet", "csv"])
-def test_odd_names_are_names(kind: str, name: str, tmp_path: Path) -> None:
-    rows = f"SELECT range AS uid, range % 5 AS {quoted(name)} FROM range(50)"
-    file = f"it's; {name[:8].replace('*', '_')}.{kind}"
+def test_odd_names_are_names(kind: str, tmp_path: Path) -> None:
+    listed = ", ".join(f"range % 5 AS {quoted(name)}" for name in NAMES)
+    rows, file, table = f"SELECT range AS uid, {listed} FROM range(50)", f"it's; x --.{kind}", NAMES[0]
     if kind == "duckdb":
         with duckdb.connect(str(tmp_path / file)) as con:
-            con.execute(f"CREATE TABLE {quoted(name)} AS {rows}")
-        source, where = f"source: {{path: {json.dumps(file)}}}", f"table: {json.dumps(name, ensure_ascii=False)}"
+            con.execute(f"CREATE TABLE {quoted(table)} AS {rows}")
+        source, where = f"source: {{path: {json.dumps(file)}}}", f"table: {json.dumps(table)}"
     else:
         form = "FORMAT parquet" if kind == "parquet" else "HEADER"
         duckdb.sql(f"COPY ({rows}) TO '{str(tmp_path / file).replace(chr(39), chr(39) * 2)}' ({form})")
         source, where = "", f"path: {json.dumps(file)}"
+    columns = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {{type: integer, lower: 0, upper: 4}}" for name in NAMES)
     schema = tmp_path / "odd.yaml"
-    schema.write_text(SCHEMA.format(source=source, where=where, name=json.dumps(name, ensure_ascii=False)))
+    schema.write_text(SCHEMA.format(source=source, where=where, columns=columns))
     dpquery.create_ledger(schema)
     with dpquery.connect(schema) as con:
-        result = con.query(f"SELECT sum({quoted(name)}) AS {quoted(name)} FROM t", epsilon=50)
-        assert result.columns == [name]
-        assert 50 < result.fetchall()[0][0] < 150
+        result = con.query(f"SELECT {', '.join(f'sum({quoted(name)}) AS {quoted(name)}' for name in NAMES)} FROM t", epsilon=50)
+        assert result.columns == NAMES
+        assert all(50 < value < 150 for value in result.fetchall()[0])
         assert repr(result)
 
 
