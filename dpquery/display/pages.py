@@ -203,6 +203,9 @@ def verified(found: Sequence[Finding]) -> Lines:
 def tables(found: Iterable[TableInfo]) -> Lines:
     """The declared tables for people: a line a column."""
     for table in found:
+        if table.view is not None:
+            yield Text(f"{safe(table.name)} (view)\n{safe(' '.join(table.view.split()))}\n")
+            continue
         whose = "public" if table.public else f"private, unit: {safe(str(table.unit))}"
         yield Text(f"{safe(table.name)} ({whose})")
         headings = ("column", "type", "bounds", "keys")

@@ -193,7 +193,7 @@ def bounding(release: Release) -> dict[str, JSON]:
         case GroupCap(groups=groups, idle=None):
             return {"max_groups_contributed": groups}
         case GroupCap(groups=groups, idle=idle):
-            return {"max_groups_contributed": groups, "cap_skipped": idle}
+            return {"max_groups_contributed": groups, "cap_skipped": str(idle)}
         case RowWeights(rows=rows):
             return {"max_rows_contributed": rows}
         case _:

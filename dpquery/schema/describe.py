@@ -23,23 +23,27 @@ class ColumnInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableInfo:
-    """One table. `unit` is the column, or the path, that says whose a row is; None for a public table."""
+    """One table. `unit` is the column, or the path, that says whose a row is; None for a public table. A view has no columns here, but its SELECT."""
 
     name: str
     public: bool
     unit: str | None
     columns: tuple[ColumnInfo, ...]
-    declared: Table
+    declared: Table | None
+    view: str | None = None
 
     def as_dict(self) -> dict[str, object]:
         """The table for a machine; exact numbers as text."""
+        if self.declared is None:
+            return {"name": self.name, "public": False, "unit": None, "max_rows_per_unit": None, "columns": [], "view": self.view}
         columns = [_column(c) for c in self.declared.columns.values()]
         return {"name": self.name, "public": self.public, "unit": self.unit, "max_rows_per_unit": self.declared.max_rows_per_unit, "columns": columns}
 
 
 def tables_info(schema: Schema) -> tuple[TableInfo, ...]:
-    """The declared tables, in the order of the file."""
-    return tuple(_table(table) for table in schema.tables.values())
+    """The declared tables, in the order of the file, then the views."""
+    views = (TableInfo(name, False, None, (), None, text) for name, text in schema.views.items())
+    return (*(_table(table) for table in schema.tables.values()), *views)
 
 
 def bounds_text(column: Column) -> str:

@@ -115,7 +115,7 @@ def _column(column: PhysicalColumn, kind: PhysicalKind) -> str:
 
 def _note(column: PhysicalColumn, kind: PhysicalKind, word: str) -> str:
     if kind is PhysicalKind.CSV:
-        return "   # or integer, decimal(10,2), float, boolean, date, timestamp, uuid"
+        return '   # or integer, "decimal(10,2)", float, boolean, date, timestamp, uuid'
     if column.type in WIDE:
         return "   # values beyond 64 bits become NULL"
     if word.startswith(("integer", "decimal", "float")):

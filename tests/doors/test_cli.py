@@ -178,7 +178,9 @@ def test_budget(command: Command, fresh: Path) -> None:
 def test_tables(command: Command, schema: Path) -> None:
     assert "0 to 500, step 0.01" in command("tables", "--schema", schema).out
     content = command("tables", "--schema", schema, "--format", "json").json
-    assert [table["name"] for table in content] == ["users", "orders", "order_items", "countries", "categories"]
+    assert [table["name"] for table in content] == ["users", "orders", "order_items", "countries", "categories", "kept_orders"]
+    assert content[-1]["view"].startswith("SELECT")
+    assert "kept_orders (view)\nSELECT" in command("tables", "--schema", schema).out
 
 
 # ---- refusals ----------------------------------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def test_bad_amounts(con: dpquery.Connection, amount: object) -> None:
 
 def test_tables(con: dpquery.Connection) -> None:
     tables = con.tables()
-    assert [table.name for table in tables] == ["users", "orders", "order_items", "countries", "categories"]
+    assert [table.name for table in tables] == ["users", "orders", "order_items", "countries", "categories", "kept_orders"]
     assert "0 to 500, step 0.01" in repr(tables)
 
 

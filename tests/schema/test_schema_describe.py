@@ -22,12 +22,14 @@ SCHEMAS = sorted([*(ROOT / "schemas").glob("*.yaml"), *(ROOT / "tests" / "cases"
 
 
 def test_tables_in_words() -> None:
-    users, orders, items, countries = tables_info(loads(GOOD, Path("/data/shop.yaml")))
+    users, orders, items, countries, big = tables_info(loads(GOOD, Path("/data/shop.yaml")))
     assert (users.name, users.public, users.unit) == ("users", False, "user_id")
     assert users.columns == (("user_id", "integer", "", ""), ("age", "integer", "0 to 120", ""), ("country", "string", "", "US, DE, NO, JP"))
     assert orders.columns[2] == ("amount", "decimal(38,2)", "0 to 500, step 0.01", "")
     assert items.unit == "order_id -> orders.order_id"
     assert (countries.public, countries.unit) == (True, None)
+    assert (big.name, big.view, big.columns) == ("big_orders", "SELECT * FROM orders WHERE amount > 100", ())
+    assert big.as_dict()["view"] == big.view
 
 
 def test_tables_for_a_machine() -> None:
