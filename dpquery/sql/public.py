@@ -17,7 +17,7 @@ from dpquery.sql.abroad import rounding
 from dpquery.sql.clock import told
 from dpquery.sql.fields import check_written, take
 from dpquery.sql.moments import shift
-from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column
+from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column, fold
 from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.sides import Open
 from dpquery.values.types import Kind, Type
@@ -61,9 +61,11 @@ def selected(
 ) -> Open:
     """SELECT [DISTINCT] items FROM side [WHERE ..]. An item is its name, its text's node (or its column, for a star) and its value."""
     scope, called = Scope(side.frame, statement), {c.id: f"q.c{i}" for i, c in enumerate(side.columns)}
-    made, texts = list[Column](), list[str]()
+    made, texts, aliases = list[Column](), list[str](), dict[str, exp.Expr]()
     for name, node, value in items:
-        text = text_of(node, scope, called) if isinstance(node, exp.Expr) else called[_id(node)]
+        text = text_of(node, replace(scope, aliases=dict(aliases)), called) if isinstance(node, exp.Expr) else called[_id(node)]
+        if isinstance(node, exp.Expr):
+            aliases.setdefault(fold(name), node)
         texts.append(f"{_cast(text, value.type)} AS c{len(made)}")
         made.append(_renewed(statement, name, value))
     condition = "" if where is None else f" WHERE {text_of(where, scope, called)}"
@@ -78,6 +80,8 @@ def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:
     def rename(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column):
             return told(below, scope) or below
+        if scope.find(below) is None and fold(below.name) in scope.aliases:  # an earlier item of the same SELECT
+            return exp.paren(_as_read(scope.aliases[fold(below.name)], scope).transform(rename), copy=False)
         table, _, name = called[_id(scope.column(below))].partition(".")
         return exp.column(name, table=table)
 
