@@ -81,6 +81,7 @@ class Key:
 
     value: Expr
     listed: bool
+    aliased: bool = False  # WHERE reads it by its alias
 
 
 @dataclass(frozen=True)

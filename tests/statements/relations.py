@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
-from worlds import ColumnSpec, TableSpec
+from worlds import ColumnSpec, TableSpec, World, loaded
 
 from dpquery.values.types import BOOLEAN, Kind
 
@@ -55,7 +57,7 @@ def table(g: Grammar, depth: int = 0) -> Rel:
 
 def public(g: Grammar) -> Rel:
     """A public relation: a table, now and then a subquery over one or two."""
-    found = _read(g, g.random.choice(g.world.public()))
+    found = (_view(g, False) if g.chance(0.1) else None) or _read(g, g.random.choice(g.world.public()))
     if g.chance(0.2):
         other = _read(g, g.random.choice(g.world.public()))
         pair = _pair(g, found, other)
@@ -73,6 +75,29 @@ def public(g: Grammar) -> Rel:
 
 def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
     """SELECT columns and expressions FROM the relation WHERE .., as a subquery or a WITH query."""
+    dp, plain, made = selected(g, below, compute)
+    columns, hidden = "", ""
+    if g.chance(0.1):
+        made = tuple((e, g.name("n"), firm) for e, _, firm in made)
+        columns = f"({', '.join(name for _, name, _ in made)})"
+        hidden = columns.replace("(", "(__u, ", 1) if below.unit is not None else columns
+    if g.chance(0.4):
+        name = g.name("c")
+        g.ctes.append((f"{name}{columns} AS ({dp})", f"{name}{hidden} AS ({plain})"))
+        alias = g.name("s") if g.chance(0.5) else name
+        shown = name if alias == name else f"{name} AS {alias}"
+        heads = shown, shown
+    else:
+        alias = g.name("s")
+        heads = f"({dp}) AS {alias}{columns}", f"({plain}) AS {alias}{hidden}"
+    return Rel(*heads, None if below.unit is None else f"{alias}.__u", _items(alias, made, below.unit is not None))
+
+
+Made = tuple[tuple[Expr, str, bool], ...]  # the columns of a subquery: expression, name, whether it is firm
+
+
+def selected(g: Grammar, below: Rel, compute: bool = True) -> tuple[str, str, Made]:
+    """The two texts of SELECT .. FROM the relation WHERE .., and its columns."""
     scope = visible(g, below.cols)
     items: list[tuple[Expr, str]] = []
     star = g.chance(0.15) and len({c.name for c in below.cols}) == len(below.cols)
@@ -80,10 +105,11 @@ def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
         if star or c.unit or c.ties or g.chance(0.8):
             name = c.name if c.name not in [n for _, n in items] and (star or g.chance(0.8)) else g.name("n")
             items.append((g.read(c), name))
-    if compute and not star:
-        for _ in range(g.random.choice([0, 1, 1, 2])):
-            made = g.random.choice([number, text, number, condition])(g, scope)
-            items.append((made, g.name("n")))
+    lateral: tuple[Col, ...] = ()
+    for _ in range(g.random.choice([0, 1, 1, 2]) if compute and not star else 0):
+        expr = g.random.choice([number, text, number, condition])(g, (*scope, *lateral))
+        items.append((expr, g.name("n")))
+        lateral = (Col(items[-1][1], items[-1][1], expr.type, firm=_is_firm(expr, (*scope, *lateral))),)
     if not items:
         items = [(g.read(below.cols[0]), below.cols[0].name)]
     where = [*below.where, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1])))]
@@ -92,18 +118,15 @@ def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
     unit = [] if below.unit is None else [f"{below.unit} AS __u"]
     plain_items = ", ".join([*unit, *(f'{e.plain} AS "{name}"' for e, name in items)])
     plain = f"SELECT {plain_items} FROM {below.plain}{_where([e.plain for e in _all(where)])}"
-    if g.chance(0.4):
-        name = g.name("c")
-        g.ctes.append((f"{name} AS ({dp})", f"{name} AS ({plain})"))
-        alias = g.name("s") if g.chance(0.5) else name
-        shown = name if alias == name else f"{name} AS {alias}"
-        heads = shown, shown
-    else:
-        alias = g.name("s")
-        heads = f"({dp}) AS {alias}", f"({plain}) AS {alias}"
-    loose = {c.text for c in scope if not c.firm}
-    cols = tuple(_item(alias, e, name, below.unit is not None, e.reads.isdisjoint(loose)) for e, name in items)
-    return Rel(*heads, None if below.unit is None else f"{alias}.__u", cols)
+    return dp, plain, tuple((e, name, _is_firm(e, (*scope, *lateral))) for e, name in items)
+
+
+def _is_firm(e: Expr, scope: Sequence[Col]) -> bool:
+    return e.reads.isdisjoint(c.text for c in scope if not c.firm)
+
+
+def _items(alias: str, made: Made, private: bool) -> tuple[Col, ...]:
+    return tuple(_item(alias, e, name, private, firm) for e, name, firm in made)
 
 
 def _item(alias: str, e: Expr, name: str, private: bool, firm: bool) -> Col:
@@ -118,6 +141,37 @@ def _all(conditions: Sequence[Expr]) -> list[Expr]:
 
 def _where(texts: Sequence[str]) -> str:
     return f" WHERE {' AND '.join(texts)}" if texts else ""
+
+
+def views(made: World) -> None:
+    """Gives the world two views, and its schema their texts."""
+    for name in ("seen_from_here", "Open_view"):
+        g = Grammar(made.random, made, count=100)  # names that no statement gives again
+        below = relation(g, g.random.choice([0, 1, 1, 2])) if g.chance(0.8) else public(g)
+        dp, plain, items = selected(g, below)
+        heads = [f"WITH {', '.join(texts)} " if g.ctes else "" for texts in zip(*g.ctes, strict=True)] or ["", ""]
+        made.views[name] = (heads[0] + dp, heads[1] + plain, items, below.unit is not None, _private(made, heads[0] + dp))
+    lines = [f"  {name}: {json.dumps(view[0])}" for name, view in made.views.items()]
+    made.schema = loaded(made.text + "views:\n" + "\n".join(lines) + "\n")
+
+
+def _private(made: World, text_: str) -> frozenset[str]:
+    """The private tables that a text reads."""
+    return frozenset(t.name for t in made.private() if re.search(rf"\b{t.name}\b", text_, re.IGNORECASE))
+
+
+def _view(g: Grammar, private: bool) -> Rel | None:
+    found = [(name, view) for name, view in g.world.views.items() if view[3] is private]
+    if not found:
+        return None
+    name, (_, plain, items, _, _) = g.random.choice(found)
+    alias = g.name("v")
+    return Rel(f"{name.lower()} {alias}", f"({plain}) AS {alias}", f"{alias}.__u" if private else None, _items(alias, items, private))
+
+
+@production(RELATION, 1)
+def private_view(g: Grammar, depth: int) -> Rel | None:
+    return _view(g, True)
 
 
 @production(RELATION, 3)
@@ -174,10 +228,13 @@ def _connected(g: Grammar, left: Rel, right: Rel, pair: tuple[Col, Col], how: st
     cols = _columns(left, right, how)
     word = g.random.choice(WORDS_OF[how])
     a, b = pair
+    common = {c.name for c in left.cols} & {c.name for c in right.cols}
     if a.name == b.name and _unmerged(left, a.name) and _unmerged(right, b.name) and "." in a.text and "." in b.text and g.chance(0.4):
         merged = tuple(_merged(c, a, b, how) for c in cols if c.text != b.text)
         tail = f"USING ({a.name})"
-        return Rel(f"{left.dp} {word} {right.dp} {tail}", f"{left.plain} {word} {right.plain} {tail}", unit, merged)
+        natural = common == {a.name} and g.chance(0.4)
+        dp = f"{left.dp} NATURAL {word} {right.dp}" if natural else f"{left.dp} {word} {right.dp} {tail}"
+        return Rel(dp, f"{left.plain} {word} {right.plain} {tail}", unit, merged)
     first, second = (a, b) if g.chance(0.5) else (b, a)
     parts = [both("{0} = {1}", BOOLEAN, g.read(first), g.read(second))]
     if g.chance(0.4):

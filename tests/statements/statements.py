@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 from expressions import condition, day, number, text
 from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, Rel, Statement, both, production, visible
 from relations import preserved, relation
-from worlds import WORDS, World, quoted
+from worlds import DAYS, WORDS, World, quoted
 
 from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
 
@@ -29,15 +30,24 @@ def column_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
     return Key(found, listed)
 
 
+POOLS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.STRING: tuple(quoted(w) for w in WORDS),
+    Kind.INTEGER: ("-1", "0", "1", "2", "3.0", "5", "7", "'8'"),
+    Kind.DECIMAL: ("0", "7.25", "-2.5", "0.05", "500.00", "12"),
+    Kind.DATE: (*(f"DATE '{d}'" for d in DAYS), "'2024-03-15'"),
+    Kind.BOOLEAN: ("true", "FALSE", "NULL", "'t'"),
+}
+
+
 @production(KEY, 2)
 def listed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
     """A column or expression with an IN list, or an equality, in WHERE."""
-    column = g.col(scope, Kind.STRING, Kind.INTEGER, where=lambda c: not c.unit)
+    column = g.col(scope, *POOLS, where=lambda c: not c.unit)
     key = column if g.chance(0.7) else g.random.choice([number, text])(g, scope, 1)
-    if key is None or key.type not in (STRING, INTEGER) or not key.reads or (key.bare and key.bare.unit):
+    if key is None or key.type.kind not in POOLS or not key.reads or (key.bare and key.bare.unit):
         return None
-    some = g.random.sample(WORDS, g.random.randint(1, 4)) if key.type == STRING else g.random.sample(range(-1, 9), g.random.randint(1, 4))
-    listed = ", ".join(quoted(str(w)) if key.type == STRING else str(w) for w in some)
+    some = g.random.sample(POOLS[key.type.kind], g.random.randint(1, 4))
+    listed = ", ".join(some)
     head = key.whole
     match g.random.randrange(4):
         case 0 if len(some) == 1:
@@ -169,14 +179,24 @@ def attempted(g: Grammar) -> Statement:
     wants: list[Expr] = []
     keys = _kept_keys(g, rel, scope) if kept else [g.make(KEY, scope, wants) for _ in range(g.random.choice([0, 1, 1, 1, 2, 2, 3]))]
     keys = list({key.value.dp.lower(): key for key in sorted(keys, key=lambda key: key.listed)}.values())
+    wants += _by_alias(g, keys) if keys and not kept and g.chance(0.1) else []
     where = [] if kept else [*wants, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1, 1, 2])))]
     g.random.shuffle(where)
-    limits, options, threshold = _options(g, scope, [key.listed for key in keys], bool(kept))
+    limits, options, threshold = _options(g, rel, scope, [key.listed for key in keys], bool(kept))
     aggs = [filtered(g, scope, g.make(AGGREGATE, scope, limits)) for _ in range(g.random.choice([1, 1, 2, 3]))]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
     return replace(found, units=frozenset(c.text for c in scope if c.unit))
+
+
+def _by_alias(g: Grammar, keys: list[Key]) -> list[Expr]:
+    """A condition in WHERE that reads a key by its alias; the key gets it."""
+    i = g.random.randrange(len(keys))
+    keys[i] = replace(keys[i], aliased=True)
+    value = keys[i].value
+    test = condition(g, [Col(f"k{i}", f"k{i}", value.type)], 1)
+    return [Expr(test.dp, re.sub(rf"\bk{i}\b", lambda _: value.whole.plain, test.plain), BOOLEAN, value.reads)]
 
 
 def _kept_keys(g: Grammar, rel: Rel, scope: Scope) -> list[Key]:
@@ -186,10 +206,23 @@ def _kept_keys(g: Grammar, rel: Rel, scope: Scope) -> list[Key]:
     return [Key(g.read(found), True)]
 
 
-def _options(g: Grammar, scope: Scope, listed: Sequence[bool], kept: bool) -> tuple[Limits, str, bool]:
+def _tables(g: Grammar, text_: str) -> frozenset[str]:
+    """The private tables that a text reads, through WITH queries and views too."""
+    words = set(re.findall(r"\w+", text_.lower()))
+    found = {t.name for t in g.world.private() if t.name in words}
+    for dp, _ in g.ctes:
+        name, _, body = dp.partition(" AS (")
+        found |= _tables(g, body) if name.partition("(")[0] in words else set()
+    for name, (_, _, _, _, tables) in g.world.views.items():
+        found |= tables if name.lower() in words else set()
+    return frozenset(found)
+
+
+def _options(g: Grammar, rel: Rel, scope: Scope, listed: Sequence[bool], kept: bool) -> tuple[Limits, str, bool]:
     """The clause with its caps; the caps in force; whether it asks for a threshold."""
     if g.chance(0.25):
-        return Limits(), "", False
+        own = [t.limits for name in _tables(g, rel.dp) if (t := g.world.tables[name]).limits is not None]
+        return Limits(*(min(column) for column in zip(*own, strict=True))) if own else Limits(), "", False
     public, given = bool(listed) and all(listed), {"epsilon": "1e20", "delta": "1"}
     limits, threshold = Limits(), False
     if (public or not listed) and g.chance(0.25):
@@ -221,7 +254,7 @@ def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: lis
     group: list[str] = []
     for i, key in enumerate(keys):
         how = g.random.choice(["text", "alias", "ordinal"]) if by == "mixed" else by
-        alias = how == "alias" or (g.chance(0.3) and not distinct)
+        alias = how == "alias" or key.aliased or (g.chance(0.3) and not distinct)
         items[places[i]] = f"{key.value.dp} AS k{i}" if alias else key.value.dp
         group.append(f"k{i}" if how == "alias" else str(places[i] + 1) if how == "ordinal" else key.value.dp)
     for j, agg in enumerate(aggs):

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from checked import check
+from relations import views
 from statements import statement
 from worlds import world
 
@@ -18,6 +19,7 @@ MORE = int(os.environ.get("DPQUERY_STATEMENTS", "4000")) // EACH
 def run(seed: int) -> Counter[str]:
     """What became of a data set's statements; an AssertionError names the one that fails."""
     made, said = world(seed), Counter[str]()
+    views(made)
     for i in range(EACH):
         one = statement(made, f"{seed}/{i}")
         try:

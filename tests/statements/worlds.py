@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import duckdb
 
@@ -64,6 +65,7 @@ class TableSpec:
     columns: tuple[ColumnSpec, ...]
     unit: str | tuple[str, str, str] | None = None
     single: bool = False
+    limits: tuple[int, int] | None = None  # groups and rows that a unit may contribute
 
     def column(self, name: str) -> ColumnSpec:
         return next(c for c in self.columns if c.name == name)
@@ -79,6 +81,8 @@ class TableSpec:
                 head = f"unit: {own}" + (", max_rows_per_unit: 1" if self.single else "")
             case (via, parent, key):
                 head = f"unit: {{via: {via}, references: {parent}.{key}}}"
+        if self.limits is not None:
+            head += f", contribution: {{max_groups_contributed: {self.limits[0]}, max_rows_per_group: {self.limits[1]}}}"
         return f"  {self.name}: {{{head}, columns: {{{', '.join(f'{c.name}: {c.declared()}' for c in self.columns)}}}}}"
 
 
@@ -94,6 +98,8 @@ class World:
     removed: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     joined_rows: int = 1000
+    text: str = ""  # of the schema, without views
+    views: dict[str, Any] = field(default_factory=dict)  # by name, as the grammar knows them
     materialised: list[str] = field(default_factory=list)  # public relations that stand as tables just now
 
     @property
@@ -113,44 +119,52 @@ def quoted(text: str) -> str:
 
 # ---- columns -------------------------------------------------------------------------------------------------------------------------
 
+LETTERS = "ENUM('a', 'b', 'c', 'Ab', 'zz')"
 WORDS = ("a", "b", "c", "Ab", "ab ", "")
 DAYS = ("2023-12-31", "2024-01-01", "2024-02-29", "2024-03-15")
 MOMENTS = ("2023-12-31 23:59:59.999999", "2024-01-01 00:00:00", "2024-02-29 12:30:00")
-EXTREMES: Mapping[Kind, tuple[Cell, ...]] = {
-    Kind.BOOLEAN: ("true", None),
-    Kind.INTEGER: ("9223372036854775807", "-9223372036854775808", "-1", "0", None),
-    Kind.DECIMAL: ("9" * 30 + ".99", "-" + "9" * 30 + ".99", "0.00", None),
-    Kind.FLOAT: ("nan", "inf", "-inf", "-0.0", "1.7976931348623157e308", "-1e308", "5e-324", "4611686018427387904", None),
-    Kind.STRING: ("", "%_\\'\"", "x" * 5000, "\u00e9\U0001f600" * 1500, "1e400", "nan", "infinity", "9223372036854775808", "0001-01-01", None),
-    Kind.DATE: ("infinity", "-infinity", "5877642-06-25 (BC)", "5881580-07-10", "0001-01-01", "9999-12-31", None),
-    Kind.TIMESTAMP: ("infinity", "-infinity", "290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775806", "9999-12-31 23:59:59.999999", None),
-    Kind.UUID: ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", None),
+HOSTILE: Mapping[str, tuple[Cell, ...]] = {
+    "BOOLEAN": ("true", "false", None),
+    "TINYINT": ("127", "-128", None),
+    "INTEGER": ("2147483647", "-2147483648", None),
+    "BIGINT": ("9223372036854775807", "-9223372036854775808", "-1", "0", None),
+    "HUGEINT": ("170141183460469231731687303715884105727", "-170141183460469231731687303715884105728", "0", None),
+    "DECIMAL(12,2)": ("9999999999.99", "-9999999999.99", None),
+    "DECIMAL(18,0)": ("9" * 18, "-" + "9" * 18, None),
+    "DECIMAL(18,4)": ("9" * 14 + ".9999", "-" + "9" * 14, None),
+    "DECIMAL(18,6)": ("9" * 12 + ".999999", "-" + "9" * 12, None),
+    "DECIMAL(38,2)": ("9" * 36 + ".99", "-" + "9" * 36 + ".99", "0.00", None),
+    "FLOAT": ("nan", "inf", "-3e38", "1e-45", None),
+    "DOUBLE": ("nan", "inf", "-inf", "-0.0", "1.7976931348623157e308", "-1e308", "5e-324", "4611686018427387904", None),
+    "VARCHAR": ("", "%_\\'\"", "x" * 5000, "\u00e9\U0001f600" * 1500, "1e400", "nan", "infinity", "9223372036854775808", "0001-01-01", None),
+    "DATE": ("infinity", "-infinity", "5877642-06-25 (BC)", "5881580-07-10", "0001-01-01", "9999-12-31", None),
+    "TIMESTAMP": ("infinity", "-infinity", "290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54.775806", "9999-12-31 23:59:59.999999", None),
+    "TIMESTAMP_NS": ("infinity", "-infinity", "1677-09-22 00:00:00", "2262-04-11 23:47:16.854775", None),
+    "UUID": ("00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", None),
 }
-WIDE = {Kind.INTEGER: ("BIGINT",), Kind.DECIMAL: ("DECIMAL(38,2)",), Kind.FLOAT: ("DOUBLE",), Kind.STRING: ("VARCHAR",)}
 
 
 def extremes(column: ColumnSpec) -> tuple[Cell, ...]:
     """What a cell of the column can hold at worst."""
-    wide = column.physical in ("BIGINT", "DECIMAL(38,2)", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "UUID")
-    return (
-        EXTREMES[column.type.kind]
-        if wide
-        else ({"INTEGER": ("2147483647", "-2147483648", None), "FLOAT": ("nan", "inf", "-3e38")}.get(column.physical, column.pool))
-    )
+    return HOSTILE.get(column.physical, column.pool)
 
 
 def attribute(random: Random, name: str, obedient: bool, public: bool = False) -> ColumnSpec:
     """A column of the kind that its name stands for."""
     match name:
         case "k":
-            return ColumnSpec(name, STRING, "VARCHAR", (*WORDS[:4], None))
+            return ColumnSpec(name, STRING, random.choice(["VARCHAR", "VARCHAR", LETTERS]), (*WORDS[:4], None))
         case "g":
             values = tuple(random.sample(WORDS, random.randint(1, 4))) + ((None,) if random.random() < 0.3 else ())
             pool = values if obedient else (*WORDS, None)
             return ColumnSpec(name, STRING, "VARCHAR", pool, values=values)
         case "n":
             return ColumnSpec(
-                name, INTEGER, random.choice(["BIGINT", "INTEGER"]), ("-1", "0", "1", "2", "3", None), *random.choice([("-1", "3"), (None, None)])
+                name,
+                INTEGER,
+                random.choice(["BIGINT", "INTEGER", "TINYINT", "HUGEINT"]),
+                ("-1", "0", "1", "2", "3", None),
+                *random.choice([("-1", "3"), (None, None)]),
             )
         case "x":
             low, high = random.choice([(-5, 20), (0, 10), (1, 5), (-50, -10), (10, 20), (0, 1), (-3, 0)])
@@ -165,6 +179,12 @@ def attribute(random: Random, name: str, obedient: bool, public: bool = False) -
                 random.choice(["DECIMAL(12,2)", "DECIMAL(38,2)", "DECIMAL(38,2)"]) if obedient else random.choice(["DECIMAL(12,2)", "DECIMAL(38,2)"])
             )
             return ColumnSpec(name, MONEY, physical, tuple(inside + beyond), low, high)
+        case "p":
+            scale, low, high = random.choice([(0, "-3", "12"), (4, "0.0001", "0.0500"), (4, "-100", "100")])
+            inside = [low, high, "0" if scale == 0 else "0.0123", None]
+            beyond = [] if obedient else ["-7777", "100000"]
+            physical = random.choice([f"DECIMAL(18,{scale})", "BIGINT" if scale == 0 else "DECIMAL(18,4)", "DECIMAL(18,6)"])
+            return ColumnSpec(name, Type(Kind.DECIMAL, scale), physical, tuple(inside + beyond), low, high)
         case "z":
             low, high = random.choice([("-1.5", "7.25"), ("0", "64"), ("-0.125", "0.125"), ("2", "3")])
             inside = [low, high, str((float(low) + float(high)) / 2), str(float(high) - 0.0625), None, "nan"]
@@ -181,7 +201,7 @@ def attribute(random: Random, name: str, obedient: bool, public: bool = False) -
             values = DAYS[:2] if random.random() < 0.3 else None
             return ColumnSpec(name, DATE, "DATE", DAYS if values is None or not obedient else values, values=values)
         case "seen":
-            return ColumnSpec(name, TIMESTAMP, "TIMESTAMP", (*MOMENTS, None))
+            return ColumnSpec(name, TIMESTAMP, random.choice(["TIMESTAMP", "TIMESTAMP", "TIMESTAMP_NS", "DATE"]), (*MOMENTS, None))
         case "b":
             values = ("true", "false") if random.random() < 0.5 else None
             return ColumnSpec(name, BOOLEAN, "BOOLEAN", ("true", "false", None), values=values)
@@ -189,7 +209,7 @@ def attribute(random: Random, name: str, obedient: bool, public: bool = False) -
             raise AssertionError(name)
 
 
-PRIVATE_NAMES = ("k", "k", "g", "g", "n", "x", "x", "y", "z", "w", "free", "d", "seen", "b")
+PRIVATE_NAMES = ("k", "k", "g", "g", "n", "x", "x", "y", "p", "z", "w", "free", "d", "seen", "b")
 UNIT_POOLS: Mapping[Kind, tuple[str, ...]] = {
     Kind.INTEGER: tuple(str(i) for i in (3, 1, 7, 12, 40, -2, 0, 99)),
     Kind.STRING: ("u3", "u1", "U1", "", "v w", "z'z", "u9", "u0"),
@@ -228,6 +248,7 @@ def _tables(random: Random, obedient: bool) -> dict[str, TableSpec]:
     found = [people, orders, visits, items, parts]
     if single:
         found.append(TableSpec("notes", (unit("uid"), *_attributes(random, obedient, 1, 4)), ("uid", "people", "uid")))
+    found = [replace(t, limits=random.choice([(1, 1), (2, 3), (50, 50)])) if random.random() < 0.2 else t for t in found]
     return {t.name: t for t in (*found, *_publics(random))}
 
 
@@ -339,13 +360,14 @@ def world(seed: int) -> World:
     obedient = random.random() < 0.5
     tables = _tables(random, obedient)
     joined = random.choice([1000, 1000, 2])
-    schema = read.loads(_schema_text(tables, joined), Path("/nowhere/world.yaml"))
+    text = _schema_text(tables, joined)
     draw = _Draw(random, tables)
     units = list(random.sample(next(c.pool for c in tables["people"].columns if c.name == "uid"), random.randint(4, 6)))
     bags: dict[str, tuple[str, Bag]] = {f"u{i}": (str(unit), draw.bag(str(unit), 6 if i == 0 else 2)) for i, unit in enumerate(units)}
     others = {f"r{i}": (str(units[i]), draw.bag(str(units[i]), 6)) for i in (0, 1)}
-    fuzzed = {f"f{i}": (str(unit), draw.bag(str(unit), 3, fuzz=True)) for i, unit in enumerate(units)}
-    made = World(random, tables, schema, _engine(), obedient, joined_rows=joined)
+    hostile = [unit for unit in extremes(tables["people"].column("uid")) if unit is not None]
+    fuzzed = {f"f{i}": (unit, draw.bag(unit, 3, fuzz=True)) for i, unit in enumerate(hostile)}
+    made = World(random, tables, loaded(text), _engine(), obedient, joined_rows=joined, text=text)
     _stage(made, {**bags, **others, **fuzzed}, draw.nobody(), draw.publics())
     everyone = [*bags, "nobody"]
     _variant(made, MAIN, everyone)
@@ -356,6 +378,10 @@ def world(seed: int) -> World:
     _clean(made)
     made.removed, made.replaced = ("less0", "less1"), ("other0", "other1")
     return made
+
+
+def loaded(text: str) -> Schema:
+    return read.loads(text, Path("/nowhere/world.yaml"))
 
 
 def _schema_text(tables: Mapping[str, TableSpec], joined: int) -> str:
@@ -416,5 +442,9 @@ def _cleaned(column: ColumnSpec) -> str:
             return f"CAST({name} AS BIGINT) AS {name}"
         case Kind.DECIMAL:
             return f"CAST({name} AS DECIMAL(12,{column.type.scale})) AS {name}"
+        case Kind.STRING:
+            return f"CAST({name} AS VARCHAR) AS {name}"
+        case Kind.TIMESTAMP:
+            return f"CAST({name} AS TIMESTAMP) AS {name}"
         case _:
             return name

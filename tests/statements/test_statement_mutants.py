@@ -1,0 +1,212 @@
+"""Wrong bounds, lost filters and forms that can fail: each is caught by one of the checks on a few random statements.
+
+A mutant changes what the statement does and leaves what it claims as it was, or the reverse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from checked import check
+from statements import statement
+from worlds import world
+
+from dpquery.backends import cells, forms, numeric, public
+from dpquery.backends.lower import lower
+from dpquery.backends.port import BoundedSQL
+from dpquery.backends.shapes import plain
+from dpquery.plan import intervals
+from dpquery.plan.rel import Join, Match
+from dpquery.plan.release import Clamp, HeavyMean, Release, Units
+from dpquery.privacy import contribution, locality, resolve
+from dpquery.values.types import Adjacency
+
+MOST = 25  # data sets that a mutant may survive
+Patch = pytest.MonkeyPatch
+
+
+def caught(down: Callable[[Release, int], BoundedSQL] = lower) -> str | None:
+    """What is said of the first statement that gives the mutant away."""
+    for seed in range(MOST):
+        made = world(seed)
+        for i in range(8):
+            try:
+                check(made, statement(made, f"{seed}/{i}"), salt=1000 * seed + i, down=down)
+            except AssertionError as error:
+                return str(error)
+        made.con.close()
+    return None
+
+
+TEXTS: dict[str, tuple[str, str]] = {
+    "rows without a unit are kept": (r' WHERE \w+\."\w+" IS NOT NULL', " "),
+    "orphans are kept": (r" JOIN (data\S+ AS h1)(.*) WHERE .*$", r" LEFT JOIN \1\2),"),
+    "private rows of other units match": (r"l\.u = p\.u", "TRUE"),
+    "a LEFT JOIN drops rows": (r"LEFT JOIN (r\d+) AS p", r"JOIN \1 AS p"),
+    "a lookup drops rows": (r"LEFT JOIN (memory\S+) AS p", r"JOIN \1 AS p"),
+    "one group too many": (r"capped WHERE place <= (\d+)", r"capped WHERE place <= 1 + \1"),
+    "no cap on groups": (r"capped WHERE place <= \d+", "capped"),
+    "groups are capped over all units": (r"OVER \(PARTITION BY u ORDER BY", "OVER (ORDER BY"),
+    "NULL is no key": (r"IS NOT DISTINCT FROM l\.", "= l."),
+    "weights beyond the limit": (r"\(least\(count\(\*\), (\d+)\) \*", r"((\1) *"),
+    "weights rounded up": (r"// count\(\*\) AS w", "// count(*) + 1 AS w"),
+    "a unit counts once a row": (r"least\((n\d*), 1\)", r"\1"),
+    "NaN counts": (r"CASE WHEN TRY_CAST\(\S+ AS DOUBLE\) <= 'inf'::DOUBLE THEN (TRY_CAST\(\S+ AS DOUBLE\)) \+ 0\.0 END", r"\1"),
+    "sums are not clamped": (r"least\(greatest\((s\d+), -?\d+\), -?\d+\)", r"\1"),
+    "overflow is an error": (r"TRY_CAST", "CAST"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_wrong_text_is_caught(name: str) -> None:
+    old, new = TEXTS[name]
+
+    def down(release: Release, salt: int) -> BoundedSQL:
+        lowered = lower(release, salt)
+        return replace(lowered, text=re.sub(old, new, lowered.text, flags=re.MULTILINE))
+
+    assert caught(down), name
+
+
+def _wide_cells(patch: Patch) -> None:
+    real = cells.cell
+
+    def wide(part: Any, rows: Any, place: int) -> Any:
+        made = replace(part, cell=Clamp(part.cell.low * 2, part.cell.high * 2)) if isinstance(part.cell, Clamp) else part
+        return replace(real(made, rows, place), bound=real(part, rows, place).bound)
+
+    patch.setattr(cells, "cell", wide)
+
+
+def _claims(change: Callable[[Any], Any]) -> Callable[[Patch], None]:
+    """Claims as they would be if a cell's bound were read wrongly."""
+
+    def mutant(patch: Patch) -> None:
+        real = contribution.sensitivities
+        patch.setattr("checked.sensitivities", lambda enforced, adjacency: real(change(enforced), adjacency))
+
+    return mutant
+
+
+def _half_means(patch: Patch) -> None:
+    """The centre of an odd range is taken for a point of the grid."""
+    real = cells.cell
+
+    def half(part: Any, rows: Any, place: int) -> Any:
+        made = real(part, rows, place)
+        return (
+            replace(made, bound=replace(made.bound, low=made.bound.low // 2, high=-(made.bound.low // 2)))
+            if isinstance(part.cell, HeavyMean)
+            else made
+        )
+
+    patch.setattr(cells, "cell", half)
+    patch.setattr("checked.reprice", lambda *_: PRICE)
+    patch.setattr("checked.calibrate", lambda *_: SameAsAny(patch))
+
+
+class SameAsAny:
+    """A price that nobody compares."""
+
+    def __init__(self, patch: Patch) -> None:
+        self.price = PRICE
+
+
+PRICE = object()
+
+
+def _replace_one_as_remove(patch: Patch) -> None:
+    real = contribution.sensitivities
+    patch.setattr("checked.sensitivities", lambda enforced, _: real(enforced, Adjacency.ADD_REMOVE))
+
+
+def _null_side_is_fixed(patch: Patch) -> None:
+    real = locality.fixed
+
+    def wrong(rel: Any) -> frozenset[int]:
+        return real(replace(rel, join=Join.INNER) if isinstance(rel, Match) else rel)
+
+    patch.setattr(locality, "fixed", wrong)
+    patch.setattr(resolve, "fixed", wrong)
+
+
+def _no_fan_out(patch: Patch) -> None:
+    patch.setattr(public, "fanout", lambda *_: 1)
+
+
+def _filter_is_lost(patch: Patch) -> None:
+    real = cells.addend
+    patch.setattr(cells, "addend", lambda part, given: real(replace(part, where=None), given))
+
+
+def _nulls_are_counted(patch: Patch) -> None:
+    patch.setattr(cells, "_counted", lambda value, given: "1")
+
+
+def _tight_products(patch: Patch) -> None:
+    patch.setitem(
+        intervals.SPANS,
+        "mul",
+        intervals._two(lambda a, b: intervals.Range(*sorted((a.low * b.low, a.high * b.high))) if None not in (*a, *b) else intervals.ALL),
+    )
+
+
+def _keys_are_not_pruned(patch: Patch) -> None:
+    real = public._source
+    patch.setattr(public, "_source", lambda source, keys, backend: real(replace(source, prune=()), keys, backend))
+
+
+def _sums_that_can_fail(patch: Patch) -> None:
+    patch.setitem(forms.FORMS, "add", plain("({0} + {1})"))
+
+
+def _divisions_that_can_fail(patch: Patch) -> None:
+    patch.setattr(numeric, "_divisor", lambda arg, piece: piece.text)
+
+
+def _dates_that_can_fail(patch: Patch) -> None:
+    patch.setattr(forms, "_dated", lambda arg, piece: piece.text)
+
+
+def _rows_are_shifted(patch: Patch) -> None:
+    real = cells.addend
+
+    def wrong(part: Any, given: Any) -> Any:
+        made = replace(part, row=replace(part.row, low=part.row.low + 1)) if isinstance(part.row, Units) and part.row.low < part.row.high else part
+        return real(made, given)
+
+    patch.setattr(cells, "addend", wrong)
+
+
+def _computed_after_the_join(patch: Patch) -> None:
+    from dpquery.sql import joins
+
+    patch.setattr(joins, "computed", lambda statement, side: side)
+
+
+MUTANTS: dict[str, Callable[[Patch], None]] = {
+    "cells twice as wide as claimed": _wide_cells,
+    "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
+    "replace-one at the price of removal": _replace_one_as_remove,
+    "the null side of an outer join depends on the unit": _null_side_is_fixed,
+    "public rows are never met twice": _no_fan_out,
+    "FILTER is lost": _filter_is_lost,
+    "NULLs are counted": _nulls_are_counted,
+    "bounds of products from two corners": _tight_products,
+    "keys that WHERE excludes are listed": _keys_are_not_pruned,
+    "sums that can fail": _sums_that_can_fail,
+    "divisions that can fail": _divisions_that_can_fail,
+    "dates that can fail": _dates_that_can_fail,
+    "rows clamped one step too high": _rows_are_shifted,
+    "expressions of the null side computed after the join": _computed_after_the_join,
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_plan_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    MUTANTS[name](monkeypatch)
+    assert caught(), name
