@@ -27,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+FORMAT = "table for people; csv, json or parquet for machines.  [default: as the name after --out ends, else table]"
 Statement = Annotated[str | None, typer.Argument(metavar="SQL", help="The statement, or - for standard input.", show_default=False)]
 StatementFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the statement.", metavar="FILE")]
 Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statement, as a decimal.", metavar="E")]
@@ -102,14 +103,14 @@ def query(
     rho: Rho = None,
     confidence: Confidence = None,
     dialect: Dialect = "duckdb",
-    form: Annotated[Format, typer.Option("--format", help="table for people; csv, json or parquet for machines.")] = Format.TABLE,
+    form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answer to a file.", metavar="FILE")] = None,
 ) -> None:
     """Answer a statement, and charge its price."""
     from dpquery.cli import output, progress
 
     text = _statement(sql, file)
-    with _session(schema, analyst, ledger) as session, output.opened(form, out, session.keeps) as written:
+    with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, progress=line)
         written.write(answer)

@@ -72,6 +72,12 @@ class Output:
             _beside(answer, self._target)
 
 
+def form_of(path: Path | None) -> Format:
+    """The format that a file's name ends with; a table where it ends otherwise, and where there is none."""
+    ending = "" if path is None else path.suffix.lower()[1:]
+    return Format(ending) if ending in tuple(Format) else Format.TABLE
+
+
 @contextmanager
 def opened(form: Format, path: Path | None, kept: Callable[[Path], bool]) -> Iterator[Output]:
     """An output that is known to be writable. Refused where it is not, or where `kept` says that something lies there which is not to be lost.

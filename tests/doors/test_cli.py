@@ -126,6 +126,12 @@ def test_from_standard_input(command: Command, schema: Path, monkeypatch: pytest
     assert command("explain", "-", "--schema", schema, "--format", "json").status == 0
 
 
+@pytest.mark.parametrize(("name", "starts"), [("a.csv", b"n\n"), ("a.json", b"{"), ("a.parquet", b"PAR1"), ("a.txt", b"n\n")])
+def test_the_name_of_the_file_says_the_format(command: Command, schema: Path, tmp_path: Path, name: str, starts: bytes) -> None:
+    assert command("query", COUNT, "--schema", schema, "--epsilon", "0.01", "--out", tmp_path / name).status == 0
+    assert (tmp_path / name).read_bytes().lstrip(b" ").startswith(starts)
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])
 def test_out(command: Command, schema: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "answer"
