@@ -144,7 +144,7 @@ def _noisy(columns: Sequence[Column], limits: Limits | None, seconds: float) -> 
     """The engine with table `noisy` in it, for so many seconds."""
     import pyarrow as pa
 
-    with _ENGINE.lock:
+    with _ENGINE.lock, _keyboard():
         con = _ENGINE.connection(limits)
         given = pa.table({name: pa.array(_plain(values, kind), _arrow(kind)) for name, kind, values in columns})
         items = ", ".join(f'CAST("{name}" AS {_sql(kind)}) AS "{name}"' for name, kind, _ in columns)
@@ -161,6 +161,17 @@ def _noisy(columns: Sequence[Column], limits: Limits | None, seconds: float) -> 
             raise
         finally:
             timer.cancel()
+
+
+@contextmanager
+def _keyboard() -> Iterator[None]:
+    """An interrupt from the keyboard stays one: the engine makes an error of its own of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _plain(values: Sequence[Value], kind: Type) -> list[Any]:

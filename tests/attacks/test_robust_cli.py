@@ -94,3 +94,11 @@ def test_an_answer_replaces_files_only(file: Path, tmp_path: Path, capsys: pytes
     assert run([*ask, str(tmp_path / "loop")]) in (0, 2)
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
     capsys.readouterr()
+
+
+def test_an_interrupt_at_the_very_start_is_no_traceback() -> None:
+    script = "import dpquery.cli as c; start = c.main; import dpquery.cli.main as m\ndef run(): raise KeyboardInterrupt\nm.run = run; start()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 5
+    assert done.stderr.startswith(b"Error: INTERRUPTED")
+    assert b"Traceback" not in done.stderr

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attack_lab import ORDINARY, made
@@ -17,6 +18,7 @@ from attack_lab import ORDINARY, made
 import dpquery
 from dpquery.engine import verify_ledger
 from dpquery.errors import Fault, OverBudget, Position, Refused, SchemaError
+from dpquery.release import post
 
 COUNT = "SELECT count(*) AS n FROM people"
 BY_REGION = "SELECT region, count(*) AS n FROM people JOIN places USING (country) GROUP BY region"
@@ -100,3 +102,26 @@ def test_errors_travel_between_processes(kind: type[dpquery.Error]) -> None:
 def test_a_fault_travels_with_its_entry() -> None:
     again = pickle.loads(pickle.dumps(Fault("CODE", "what", instead="this", entry="abc")))
     assert (again.code, again.message, again.instead, again.entry) == ("CODE", "what", "this", "abc")
+
+
+def test_an_interrupt_above_the_noise_is_told_as_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine turns an interrupt into an error of its own: it left as that, and after the charge it counted as a time-out."""
+    asked, answer = [], post._answer
+
+    def interrupted(con: Any, sql: str) -> Any:
+        asked.append(sql)
+        if len(asked) == 2:
+            raise RuntimeError("Query interrupted")
+        return answer(con, sql)
+
+    monkeypatch.setattr(post, "_answer", interrupted)
+    with dpquery.connect(file) as con:
+        with pytest.raises(Fault) as caught:
+            con.query(COUNT, epsilon="0.1")
+        assert caught.value.code == "INTERRUPTED"
+        assert caught.value.entry
+        assert (con.budget().entries, con.budget().timeouts) == (1, 0)
+        asked[:] = ["one"]
+        with pytest.raises(KeyboardInterrupt):
+            con.explain(COUNT, epsilon="0.1")
+        assert con.query(COUNT, epsilon="0.1").columns == ["n"]
