@@ -367,7 +367,7 @@ def world(seed: int) -> World:
     others = {f"r{i}": (str(units[i]), draw.bag(str(units[i]), 6)) for i in (0, 1)}
     hostile = [unit for unit in extremes(tables["people"].column("uid")) if unit is not None]
     fuzzed = {f"f{i}": (unit, draw.bag(unit, 3, fuzz=True)) for i, unit in enumerate(hostile)}
-    made = World(random, tables, loaded(text), _engine(), obedient, joined_rows=joined, text=text)
+    made = World(random, tables, loaded(text), engine(), obedient, joined_rows=joined, text=text)
     _stage(made, {**bags, **others, **fuzzed}, draw.nobody(), draw.publics())
     everyone = [*bags, "nobody"]
     _variant(made, MAIN, everyone)
@@ -391,7 +391,7 @@ def _schema_text(tables: Mapping[str, TableSpec], joined: int) -> str:
     return "\n".join([*lines, *(table.declared() for table in tables.values())]) + "\n"
 
 
-def _engine() -> duckdb.DuckDBPyConnection:
+def engine() -> duckdb.DuckDBPyConnection:
     con = seal.connect(seal.Allowance(2**30, 1))
     con.execute("SET preserve_insertion_order = false")
     return con
