@@ -8,7 +8,7 @@ cd "$folder"
 # Visits to a library: a file as it might come out of any system.
 [ -e visits.csv ] || awk 'BEGIN {
   srand(7); print "reader,day,branch,minutes"
-  for (i = 0; i < 20000; i++) printf "%d,2024-%02d-%02d,%s,%d\n", 1 + int(3000 * rand()), 1 + int(12 * rand()), 1 + int(28 * rand()), \
+  for (i = 0; i < 100000; i++) printf "%d,2024-%02d-%02d,%s,%d\n", 1 + int(10000 * rand()), 1 + int(12 * rand()), 1 + int(28 * rand()), \
     substr("NSEW", 1 + int(4 * rand()), 1), 5 + int(120 * rand() * rand())
 }' > visits.csv
 
@@ -21,7 +21,7 @@ dataset: library
 privacy_unit: visits.reader
 budget: {epsilon: 4, delta: 1e-6}
 per_query: {epsilon: 0.5, delta: 1e-8}
-contribution: {max_groups_contributed: 4, max_rows_per_group: 10}
+contribution: {max_groups_contributed: 4, max_rows_per_group: 6}    # few readers come more often to one branch
 tables:
   visits:
     path: visits.csv
