@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
 import pytest
+
+if threading.current_thread() is threading.main_thread():
+    # A shell without job control starts its background commands with SIGINT ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CASES = Path(__file__).parent / "cases"
 
