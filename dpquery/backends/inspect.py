@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,8 +64,8 @@ def describe(schema: Schema, source: Source, rows: Rows) -> dict[str, PhysicalTa
 def files(paths: Sequence[Path]) -> list[PhysicalTable]:
     """The base tables of a DuckDB file, or one table for each Parquet or CSV file, with nothing declared about them."""
     found: list[PhysicalTable] = []
-    for path in (p.resolve() for p in paths):
-        if not path.is_file():
+    for path in (Path(os.path.realpath(p)) for p in paths):
+        if not os.path.isfile(path):
             raise Fault("DATA_MISSING", f"the data file {path.name} is missing", instead="mend the path")
         found += _file(path)
     return found

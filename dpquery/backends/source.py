@@ -47,9 +47,10 @@ def find(schema: Schema) -> Source:
 
 
 def _whole(database: Path) -> None:
-    if not database.is_file():
+    if not os.path.isfile(database):
         raise _missing(str(database.name))
-    if any(database.parent.glob(glob.escape(database.name) + ".wal*")):
+    logs = database.parent.glob(glob.escape(database.name) + ".wal*")
+    if os.path.lexists(f"{database}.wal") or any(logs):  # by its name too: not every folder that can be entered can be listed
         raise Fault(
             "DATA_WAL",
             f"the database {database.name} has a write-ahead log beside it: its file is not all of it",
@@ -60,7 +61,7 @@ def _whole(database: Path) -> None:
 def _files(table: Table, files: Files, folder: Path) -> tuple[Path, ...]:
     found: set[Path] = set()
     for pattern in files.patterns:
-        matches = {Path(p).resolve() for p in glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True) if os.path.isfile(p)}
+        matches = {Path(os.path.realpath(p)) for p in glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True) if os.path.isfile(p)}
         if not matches:
             raise _missing(pattern)
         found |= matches

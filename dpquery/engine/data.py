@@ -23,13 +23,13 @@ def identity(schema: Schema) -> JSON:
 def keeps(schema: Schema, ledger: Path, path: Path) -> bool:
     """Whether a file, links in its path resolved, is one that the data set lives by, not to be written over: the schema, the ledger, the data."""
     files = {schema.file, *ledger_files(schema, ledger), *(Path(name) for name, *_ in backend_door.identity(schema))}
-    return path in {file.resolve() for file in files} or any(_same(path, file) for file in files)
+    return any(_same(path, file) for file in files)
 
 
 def _same(one: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
-    except OSError:
+        return one == other.resolve() or one.samefile(other)
+    except (OSError, RuntimeError):  # one of them is not there, or leads round in a circle
         return False
 
 

@@ -54,7 +54,7 @@ def _covering(schema: Schema) -> Iterator[Path]:
 
 def _matched(folder: Path, pattern: str) -> set[Path]:
     found = glob.glob(os.path.join(glob.escape(str(folder)), pattern), recursive=True)
-    return {Path(path).resolve() for path in found if os.path.isfile(path)}
+    return {Path(os.path.realpath(path)) for path in found if os.path.isfile(path)}
 
 
 def bind(schema: Schema, ledger: str) -> tuple[Path, ...]:
@@ -92,12 +92,12 @@ def belongs(schema: Schema, ledger: str) -> None:
 def _beside(folder: Path, pattern: str) -> tuple[Path, str]:
     """The id file of a pattern: beside the file; for many files hidden in the deepest folder named in full, where the pattern cannot match it."""
     if not _MAGIC.search(pattern):
-        path = (folder / pattern).resolve()
+        path = Path(os.path.realpath(folder / pattern))
         return path.with_name(path.name + SUFFIX), ""
     steps = Path(pattern).parts
     fixed = next(i for i, step in enumerate(steps) if _MAGIC.search(step))
     name = _MAGIC.sub("_", "_".join(steps[fixed:]))
-    return folder.joinpath(*steps[:fixed]).resolve() / f".{name}{SUFFIX}", "/".join(steps[fixed:])
+    return Path(os.path.realpath(folder.joinpath(*steps[:fixed]))) / f".{name}{SUFFIX}", "/".join(steps[fixed:])
 
 
 def _write(place: Path, content: str, written: list[Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
+from os.path import realpath  # never fails, whatever lies at a path: looking at it is the business of backends
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -157,7 +158,7 @@ class Schema(Model):
     @property
     def database(self) -> Path | None:
         """The DuckDB file, absolute; None where each table has files of its own."""
-        return None if self.source is None else (self.file.parent / self.source.path).resolve()
+        return None if self.source is None else Path(realpath(self.file.parent / self.source.path))
 
     @property
     def default_ledger(self) -> Path:
