@@ -61,7 +61,7 @@ CLAUSES: dict[str, Clause] = {
     "ilike": Clause("STAR_LIKE", "LIKE after a star", "the columns by name"),
     "with_": Clause("WITH", "WITH here", "the WITH clause in front of the statement"),
     "ordered": Clause("AGGREGATE_ORDER_BY", "ORDER BY inside a function"),
-    "group": Clause("GROUP_BY_IN_SUBQUERY", "GROUP BY in a subquery", "GROUP BY in the outermost SELECT"),
+    "group": Clause("GROUP_BY_IN_SUBQUERY", "GROUP BY in a subquery", "GROUP BY in the outermost SELECT, with HAVING, ORDER BY and windows over it"),
     "having": Clause("HAVING_IN_SUBQUERY", "HAVING in a subquery", "HAVING in the outermost SELECT"),
     "order": Clause("ORDER_BY_IN_SUBQUERY", "ORDER BY in a subquery", "ORDER BY in the outermost SELECT"),
     "limit": Clause("LIMIT_IN_SUBQUERY", "LIMIT in a subquery", "LIMIT in the outermost SELECT, or a condition in WHERE"),

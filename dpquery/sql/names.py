@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import count
+from itertools import count, islice
 
 from sqlglot import exp
 
@@ -18,7 +18,7 @@ from dpquery.schema.model import Schema, Table, ViaUnit
 from dpquery.sql import scalar
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
-from dpquery.sql.refuse import near, place, refuse
+from dpquery.sql.refuse import SEARCHED, near, place, refuse
 
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
 
@@ -59,16 +59,28 @@ class Statement:
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
         """A refusal with its place in this statement."""
-        return refuse(code, message, node=node, instead=instead, source=self.source)
+        called = None if node is None or isinstance(node.meta.get("start"), int) else self._called(node)
+        position = None if called is None else self._position(called.start(1), called.group(1))
+        return refuse(code, message, node=node, instead=instead, source=self.source, position=position)
 
     def spelled(self, node: exp.Expr) -> str:
         """How the text names a function, in capitals; the parser's name where the text is not at hand."""
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             return self.source[start : end + 1].upper()[:40]
-        starts = [below.meta["start"] for below in node.walk() if isinstance(below.meta.get("start"), int)]
-        called = _CALLED.search(self.source, 0, min(starts)) if starts and isinstance(node, exp.Func) else None
+        called = self._called(node)
         return (called.group(1) if called else node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
+
+    def _called(self, node: exp.Expr) -> re.Match[str] | None:
+        """The name and the bracket in front of a function's first token: of some functions the parser notes no more."""
+        starts = [below.meta["start"] for below in islice(node.walk(), SEARCHED) if isinstance(below.meta.get("start"), int)]
+        if not starts or not isinstance(node, exp.Func):
+            return None
+        return _CALLED.search(self.source, max(0, min(starts) - 80), min(starts))
+
+    def _position(self, offset: int, word: str) -> Position:
+        before = self.source[:offset]
+        return Position(before.count("\n") + 1, offset - before.rfind("\n"), len(word))
 
     def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
         """A refusal at a given place in this statement."""
