@@ -161,7 +161,7 @@ class Session:
         columns = answers.columns(noisy, release)
         how, table, lost = answers.finished(how, columns, release, self.schema.limits)
         rows = cast("list[int]", table.column(table.num_columns - 1).to_pylist()) if how.rowed else None
-        table = table.select(range(len(how.outputs)))
+        table = answers.told_apart(table.select(range(len(how.outputs))))
         bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
         said = (
             *prepared.question.warnings,

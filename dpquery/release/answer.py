@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
@@ -91,6 +92,15 @@ def _finite(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
         if output.noisy and pa.types.is_floating(field.type):
             table = table.set_column(place, field, pc.if_else(pc.is_finite(column), column, pa.scalar(None, field.type)))
     return table
+
+
+def told_apart(table: pa.Table) -> pa.Table:
+    """The answer with a name of its own for each column, by which its error bars are found: a second `n` is `n_1`, as in the engine's tables."""
+    given, taken = set(table.column_names), dict[str, None]()
+    for name in table.column_names:
+        others = (f"{name}_{i}" for i in count(1))
+        taken[name if name not in taken else next(one for one in others if one not in given and one not in taken)] = None
+    return table.rename_columns([*taken])
 
 
 def type_names(table: pa.Table) -> tuple[str, ...]:
