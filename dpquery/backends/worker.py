@@ -23,6 +23,7 @@ from dpquery.backends import wire
 from dpquery.backends.seal import Allowance, connect, seal, unopened
 
 PR_SET_DUMPABLE = 4
+BLANK = 64 * 2**20  # what the engine without tables may use, which only reads statements
 MARGIN = 512 * 2**20  # address space that a query needs beyond the engine's own limit: stacks, what threads reserve, results on their way out
 
 
@@ -51,6 +52,7 @@ def main() -> None:
 def _serve(first: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     """Opens the source and answers one request after another."""
     try:
+        blank = _blank()
         con = _opened(first)
     except Exception as error:
         _reply(replies, {"error": _code(error, opening=True), "spoilt": True})
@@ -58,7 +60,7 @@ def _serve(first: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None
     _reply(replies, {"ok": True})
     while True:
         request, _ = wire.unpacked(lambda n: _exactly(requests, n))
-        _reply(replies, *_served(con, request))
+        _reply(replies, *_served(con, blank, request))
 
 
 def _exactly(stream: BinaryIO, count: int) -> bytes:
@@ -88,6 +90,13 @@ def _alone(parent: int, folder: str) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _blank() -> duckdb.DuckDBPyConnection:
+    """An engine without any table."""
+    con = connect(Allowance(BLANK, threads=1))
+    seal(con)
+    return con
 
 
 def _opened(first: dict[str, Any]) -> duckdb.DuckDBPyConnection:
@@ -121,7 +130,7 @@ def _limited(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _served(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _served(con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """The reply to one request, whatever happens."""
     late = threading.Event()
 
@@ -134,7 +143,7 @@ def _served(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[di
         if timer is not None:
             timer.daemon = True
             timer.start()
-        return {"ok": True}, _done(con, request)
+        return {"ok": True}, _done(con, blank, request)
     except Exception as error:
         code = "ENGINE_TIMEOUT" if late.is_set() else _code(error)
         spoilt = code != "ENGINE_FAILED" or isinstance(error, duckdb.FatalException | duckdb.InternalException)
@@ -144,17 +153,17 @@ def _served(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[di
             timer.cancel()
 
 
-def _done(con: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> bytes:
+def _done(con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> bytes:
     match request["do"]:
         case "execute":
             for statement in request["statements"]:
-                con.execute(_reading(con, _single(con, statement), request.get("reads")))
+                con.execute(_reading(blank, _single(con, statement), request.get("reads")))
             return b""
         case "bind":
             con.execute("EXPLAIN " + _select(con, request["sql"]))
             return b""
         case "rows":
-            return _rows(con, _reading(con, request["sql"], request.get("reads")))
+            return _rows(con, _reading(blank, request["sql"], request.get("reads")))
         case _:
             raise Broken("ENGINE_FAILED")
 
@@ -165,12 +174,15 @@ def _single(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     return sql
 
 
-def _reading(con: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str] | None) -> str:
-    """The statement, which reads and makes no table but these; None: whatever it reads."""
+def _reading(blank: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str] | None) -> str:
+    """The statement, which reads and makes no table but these; None: whatever it reads.
+
+    Asked of an engine without tables, for which a name is only a name: one with the files' views would look into these, and fail.
+    """
     if (
         names is not None
         and not sql.startswith("DROP TABLE ")
-        and not {n.casefold() for n in con.get_table_names(sql)} <= {n.casefold() for n in names}
+        and not {n.casefold() for n in blank.get_table_names(sql)} <= {n.casefold() for n in names}
     ):
         raise Broken("ENGINE_FAILED")
     return sql

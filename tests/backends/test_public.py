@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from pathlib import Path
 
+import duckdb
 import pytest
 from plan_bench import Bench, column, integer, of, public, scan
 
@@ -14,12 +16,14 @@ from dpquery.backends import exact
 from dpquery.backends.canonical import canonical
 from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.public import facts, fanout
-from dpquery.errors import Refused
+from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Join, Lookup, Private, Public, Scan
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column, Literal, Scalar
+from dpquery.schema.model import Schema
+from dpquery.schema.read import read as read_schema
 from dpquery.values.types import DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Kind, Type, Value
 
 TABLES = """
@@ -224,6 +228,21 @@ def test_where_the_keys_come_from_is_said() -> None:
     assert found.key_origin == "declared values of a, branches of b"
 
 
+def test_which_lists_rows_may_have_other_keys_than() -> None:
+    """Declared values do, and a public table's column that is NULL somewhere; an IN list and the branches of CASE do not."""
+    rel = regions()
+    joined = Lookup(users(), rel, Join.INNER, Literal(True, Type(Kind.BOOLEAN)))
+
+    def partial(source: KeySource, of_key: Scalar) -> str:
+        return facts(draft(joined, [key(of_key)], [source]), Here()).partial
+
+    a = column("a")
+    assert partial(KeySource((0,), "declared", literals=((1,),)), a) == "declared"
+    assert partial(KeySource((0,), "a list", literals=((1,),), whole=True), a) == ""
+    for name, said in (("country", "rows"), ("region", "")):
+        assert partial(KeySource((0,), "rows", public=rel, columns=(of(rel, name).id,)), of(rel, name)) == said
+
+
 MIDNIGHT = datetime.datetime(2024, 1, 2)
 
 
@@ -270,3 +289,21 @@ def test_a_backend_makes_public_relations_anew_only_where_they_changed(kept: Duc
     assert sorted(kept.public_rows("SELECT c0 FROM memory.main.p0", [STRING])) == [("AM",), ("EU",), ("EU",)]
     kept.prepare([])
     assert kept.public_rows("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'p0'", [INTEGER]) == [(0,)]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_public_tables_of_files_can_be_looked_up(ending: str, tmp_path: Path, opened: Callable[[Schema], DuckDB]) -> None:
+    """The test of what a statement reads does not look into the files that stand behind a name."""
+    duckdb.execute(f"COPY (SELECT 1 AS uid) TO '{tmp_path}/users.{ending}'")
+    duckdb.execute(f"COPY (SELECT * FROM (VALUES ('US', 'AM'), ('DE', 'EU')) t(country, region)) TO '{tmp_path}/regions.{ending}'")
+    (tmp_path / "s.yaml").write_text(
+        "dataset: d\nprivacy_unit: users.uid\nbudget: {epsilon: 1}\ntables:\n"
+        f"  users: {{path: users.{ending}, unit: uid, columns: {{uid: {{type: integer}}}}}}\n"
+        f"  regions: {{path: regions.{ending}, public: true, columns: {{country: {{type: string}}, region: {{type: string}}}}}}\n"
+    )
+    backend = opened(read_schema(tmp_path / "s.yaml"))
+    backend.prepare([public("p0", 'SELECT "country" AS c0, "region" AS c1 FROM "regions"', country="string", region="string")])
+    assert sorted(backend.public_rows('SELECT c1 FROM memory.main."p0"', [STRING])) == [("AM",), ("EU",)]
+    for text in ("SELECT uid FROM data.main.users", "SELECT (SELECT max(uid) FROM users)", "SELECT * FROM query('SELECT uid FROM data.main.users')"):
+        with pytest.raises(Fault):
+            backend.public_rows(text, [INTEGER])
