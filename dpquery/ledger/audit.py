@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
 
 from dpquery.ledger import policy
-from dpquery.ledger.chain import START, commitment, link
+from dpquery.ledger.chain import MALFORMED, START, commitment, link
 from dpquery.ledger.model import JSON, Account, Finding, Row
 from dpquery.ledger.replay import OUTCOMES, applied, balanced, restored, terms
-
-MALFORMED: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str = START) -> Iterator[Finding]:

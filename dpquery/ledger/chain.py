@@ -18,6 +18,9 @@ from dpquery.ledger.model import JSON, Row
 
 START: Final = "00" * 32
 
+# What reading content raises that was written by somebody else: of another format, or made to break its reader.
+MALFORMED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 def canonical(value: JSON) -> str:
     """The one JSON text of a value: sorted keys, no spaces, ASCII. TypeError or ValueError for what is not JSON (NaN is not)."""

@@ -36,7 +36,7 @@ def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, 
     draft = where.with_name(f".{where.name}.{ledger}")
     bound: tuple[Path, ...] = ()
     try:
-        sqlite.make(draft, secrets.token_bytes(32), begin)
+        sqlite.make(draft, secrets.token_bytes(sqlite.KEY), begin)
         bound = binding.bind(schema, ledger)
         _place(draft, where)
     except BaseException:

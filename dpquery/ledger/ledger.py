@@ -261,11 +261,20 @@ def verify(path: str | Path, *, wait: float = 10.0) -> tuple[Finding, ...]:
 def _verified(store: Store) -> tuple[Finding, ...]:
     try:
         damage = tuple(Finding(None, said) for said in store.damage())
-        return (*damage, *store.read(lambda tx: tuple(audit.findings(tx.rows(1), tx.accounts()))))
+        return (*damage, *store.read(_findings))
     except Fault as fault:
         if fault.code != "LEDGER_CORRUPT":
             raise
         return (Finding(None, fault.message),)
+
+
+def _findings(tx: Transaction) -> tuple[Finding, ...]:
+    found = tuple(audit.findings(tx.rows(1), tx.accounts()))
+    try:
+        tx.secret()
+    except ValueError as gone:
+        return (*found, Finding(None, str(gone)))
+    return found
 
 
 def _sound(tx: Transaction) -> tuple[Terms, audit.Reader]:

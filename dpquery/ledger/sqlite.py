@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from dpquery.errors import Fault
 from dpquery.ledger.amounts import parsed, text
-from dpquery.ledger.chain import START
+from dpquery.ledger.chain import MALFORMED, START
 from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
 from dpquery.ledger.replay import FORMAT, amounts
 from dpquery.ledger.store import Transaction
@@ -23,6 +23,7 @@ from dpquery.turns import Turn
 
 T = TypeVar("T")
 
+KEY: Final = 32  # bytes of the owner's key
 APPLICATION: Final = 0x64707131  # "dpq1"
 TABLES: Final = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, ref TEXT UNIQUE, "
@@ -40,7 +41,6 @@ TABLES: Final = (
     "CREATE TABLE seen (identity TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT",
 )
 LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
-MALFORMED: Final = (KeyError, TypeError, ValueError)  # what reading content that is not of this format raises
 FAILED: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM})
 
 
@@ -176,9 +176,9 @@ class SqliteTransaction:
     def secret(self) -> bytes:
         """The owner's key."""
         found = self._one("SELECT value FROM secret WHERE name = 'owner'")
-        if found is None:
+        if found is None or not isinstance(found[0], bytes) or len(found[0]) != KEY:
             raise ValueError("the owner's key is gone")
-        return bytes(found[0])
+        return found[0]
 
     def seen(self, identity: str) -> int | None:
         """The data version last found behind this identity of the source."""
@@ -261,8 +261,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise _corrupt("the file is not a ledger, or was cut short")
-        if connection.execute("PRAGMA user_version").fetchone()[0] > FORMAT:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > FORMAT:
             raise Fault("LEDGER_FAILED", "the ledger was written by a newer dpquery", instead="upgrade dpquery")
+        if version != FORMAT:
+            raise _corrupt("the ledger is of no format that ever was")
         found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
         if sorted(found) != sorted(TABLES):
             raise _corrupt("the tables of the ledger were changed")

@@ -33,7 +33,8 @@ def admit(tx: Transaction, fingerprint: str) -> int:
 
 def seen(tx: Transaction, identity: JSON) -> int | None:
     """The version last found behind files of this identity."""
-    return tx.seen(_sealed(tx, "identity", canonical(identity)))
+    version = tx.seen(_sealed(tx, "identity", canonical(identity)))
+    return version if version is not None and 0 < version <= len(tx.registered()) else None
 
 
 def remember(tx: Transaction, identity: JSON, version: int) -> None:

@@ -14,6 +14,7 @@ from attack_lab import ORDINARY, code, made, opened
 import dpquery
 from dpquery.engine import verify_ledger
 from dpquery.errors import Fault
+from dpquery.ledger.sqlite import TABLES
 
 COUNT = "SELECT count(*) AS n FROM people"
 EDITS = {
@@ -106,3 +107,44 @@ def test_what_is_no_file_is_no_ledger(place: Callable[[Path], Path], file: Path)
         dpquery.connect(file, ledger=place(file.parent)).budget()
     assert caught.value.code == "LEDGER_FAILED"
     assert "no file" in caught.value.message
+
+
+STAYS = next(table for table in TABLES if "entries_stay" in table)
+
+
+def rewritten(body: str, line: int) -> str:
+    return f"DROP TRIGGER entries_stay; UPDATE entries SET body = '{body}' WHERE seq = {line}; {STAYS}"
+
+
+TAMPERED = {
+    "an amount without end": "UPDATE accounts SET epsilon = '1e999999999'",
+    "an amount as long as a book": f"UPDATE accounts SET rho = '{'9' * 5000}'",
+    "a body that recurses": rewritten("[" * 100_000, 1),
+    "a body that recurses in words": rewritten('{"a":' * 50_000, 3),
+    "a body of another kind": rewritten("[]", 2),
+    "no key of the owner's": "DELETE FROM secret",
+    "half a key": "UPDATE secret SET value = x'00'",
+    "a table more": "CREATE TABLE more (x)",
+    "a trigger more": "CREATE TRIGGER evil AFTER INSERT ON entries BEGIN UPDATE accounts SET epsilon = '0'; END",
+    "another format": "PRAGMA user_version = 0",
+}
+
+
+def test_a_ledger_made_to_break_its_reader_is_corrupt(file: Path) -> None:
+    """Decimals without end and bodies that recurse came out as Python's own errors, also from `verify`."""
+    ledger = file.with_suffix(".ledger")
+    good = ledger.read_bytes()
+    for name, statements in TAMPERED.items():
+        ledger.write_bytes(good)
+        con = sqlite3.connect(ledger)
+        con.executescript(statements)
+        con.close()
+        assert verify_ledger(file), name
+        with opened(file) as session:
+            assert code(session, COUNT) == "LEDGER_CORRUPT", name
+
+
+def test_a_version_that_never_was_is_not_believed(file: Path) -> None:
+    edited(file, "UPDATE seen SET version = 99")
+    with dpquery.connect(file) as con:
+        assert con.query(COUNT, epsilon="0.1").receipt["data_version"] == 1
