@@ -18,7 +18,7 @@ from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
-from dpquery.sql.abroad import rounding
+from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.casts import sizes
 from dpquery.sql.clock import told
@@ -208,6 +208,9 @@ class Above:
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
         if isinstance(node, exp.In) and take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if isinstance(node, exp.SafeDivide):
+            top, bottom = (self.lift(side, where) for side in take(node, "this", "expression"))
+            return exp.Div(this=exp.paren(top, copy=False), expression=exp.Nullif(this=bottom, expression=exp.Literal.number(0)))
         if isinstance(node, exp.Div) and take(node, *NODES[exp.Div])[2]:
             return self._typed_division(node, where)
         if isinstance(node, exp.Cast) and rounding(node) is not None:
@@ -273,6 +276,8 @@ class Above:
         found, way = self.lift_children(node, where), rounding(node)
         if way is not None and not self._integral(found.this):
             found.set("this", way(this=found.this))
+        if wide(node):
+            found.set("to", exp.DataType(this=exp.DType.BIGINT))
         return found
 
     def _check_call(self, node: exp.Expr) -> None:

@@ -46,6 +46,11 @@ def rounding(node: exp.Expr) -> type[exp.Expr] | None:
     return found
 
 
+def wide(node: exp.Expr) -> bool:
+    """Whether all integers of the statement's dialect have 64 bits or more, whatever they are called: those that round casts to them (CASTS)."""
+    return rounding(node) is exp.Round
+
+
 def _refused(node: exp.Expr, one: Difference, dialect: str, source: str) -> Refused:
     return refuse("DIALECT_DIFFERS", f"{one.why} (dialect {dialect})", node=node, instead=one.instead, source=source)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from sqlglot import exp
 
-from dpquery.plan.coerce import Mismatch, convert, fold
-from dpquery.plan.scalar import Literal, Scalar
+from dpquery.plan.coerce import DIGITS, Mismatch, convert, fold
+from dpquery.plan.functions import call, choose
+from dpquery.plan.scalar import Column, Literal, Scalar
 from dpquery.sql.fields import take
 from dpquery.sql.visit import At
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Kind, Type
@@ -19,7 +22,8 @@ TYPES: dict[str, Type] = {
     "DATE": DATE,
     "UUID": UUID,
 }
-"""Types by the parser's name; narrow ones are read as the wide one of their kind."""
+"""Types by the parser's name; narrow ones are of the wide one of their kind."""
+BITS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 32, "INT": 32}
 
 INSTEAD = {
     "TIMESTAMPTZ": "TIMESTAMP (in UTC)",
@@ -36,6 +40,36 @@ def cast_to(arg: Scalar, to: Type, *, lenient: bool) -> Scalar:
         if lenient and error.code == "BAD_LITERAL":
             return Literal(None, to)
         raise
+
+
+def narrowed(scalar: Scalar, node: exp.Expr, arg: Scalar, *, lenient: bool) -> Scalar:
+    """The result of a cast, NULL where it does not fit into the type as written, which may be narrower than that of the plan.
+
+    A bare column of integers stays the column that it is under a cast to 32 bits.
+    """
+    ends = _ends(node)
+    if ends is None or arg.type.kind is Kind.BOOLEAN or (isinstance(scalar, Column) and ends[1].value == 2**31 - 1):
+        return scalar
+    if not isinstance(scalar, Literal):
+        return choose([(call("between", scalar, *ends), scalar)], None)
+    if scalar.value is None or ends[0].value <= scalar.value <= ends[1].value:  # type: ignore[operator]
+        return scalar
+    if lenient:
+        return Literal(None, scalar.type)
+    raise Mismatch(f"{scalar.value} does not fit into the type", code="BAD_LITERAL", instead="a wider type, or TRY_CAST for NULL")
+
+
+def _ends(node: exp.Expr) -> tuple[Literal, Literal] | None:
+    """The least and greatest value of a type that is narrower than the plan's of its kind."""
+    kind, params, _ = take(node, "this", "expressions", "nested")
+    name = str(getattr(kind, "name", kind))
+    if name in BITS:
+        return Literal(-(2 ** (BITS[name] - 1)), INTEGER), Literal(2 ** (BITS[name] - 1) - 1, INTEGER)
+    if name != "DECIMAL" or not params:
+        return None
+    digits, scale = (*sizes(node), 0)[:2]
+    most = Decimal((0, (9,) * digits, -scale))
+    return None if digits == DIGITS else (Literal(-most, Type(Kind.DECIMAL, scale)), Literal(most, Type(Kind.DECIMAL, scale)))
 
 
 def type_of(node: exp.Expr, at: At) -> Type:

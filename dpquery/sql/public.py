@@ -13,7 +13,7 @@ from sqlglot import ErrorLevel, exp
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.schema.model import Table
 from dpquery.sql import scalar
-from dpquery.sql.abroad import rounding
+from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.clock import told
 from dpquery.sql.fields import check_written, take
 from dpquery.sql.moments import shift
@@ -95,8 +95,11 @@ def _as_read(node: exp.Expr, scope: Scope) -> exp.Expr:
         match below:
             case exp.Div() if take(below, "this", "expression", "typed", "safe")[2] and _kinds(below, scope) == (Kind.INTEGER, Kind.INTEGER):
                 below.replace(exp.IntDiv(this=exp.paren(below.left), expression=exp.paren(below.right)))
-            case exp.Cast() if (way := rounding(below)) and scalar.read(below.this, scope).type.kind in (Kind.FLOAT, Kind.DECIMAL):
-                below.set("this", way(this=below.this.copy()))
+            case exp.Cast() if way := rounding(below):
+                if scalar.read(below.this, scope).type.kind in (Kind.FLOAT, Kind.DECIMAL):
+                    below.set("this", way(this=below.this.copy()))
+                if wide(below):
+                    below.set("to", exp.DataType(this=exp.DType.BIGINT))
             case exp.Add() | exp.Sub() if dates and _kinds(below, scope) == (Kind.DATE, Kind.INTEGER):
                 below.set("expression", exp.TryCast(this=below.right.copy(), to=exp.DataType.build("INT")))
             case exp.Add() if dates and _kinds(below, scope) == (Kind.INTEGER, Kind.DATE):

@@ -14,9 +14,9 @@ from dpquery.plan.coerce import GREATEST_INTEGER, LEAST_INTEGER, LONGEST, Mismat
 from dpquery.plan.functions import MANY, call, choose
 from dpquery.plan.lengths import bulk
 from dpquery.plan.scalar import Call, Literal, Scalar, children
-from dpquery.sql.abroad import rounding
+from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.calls import CALLS
-from dpquery.sql.casts import cast_to, type_of
+from dpquery.sql.casts import cast_to, narrowed, type_of
 from dpquery.sql.fields import take
 from dpquery.sql.moments import shift, shift_by
 from dpquery.sql.visit import DEEPEST, At, Reader, Scope, clock, visit
@@ -315,7 +315,9 @@ def _extreme(name: str) -> Reader:
 
 def _cast(node: exp.Cast | exp.TryCast, at: At) -> Scalar:
     this, to, *_ = take(node, "this", "to", "safe", "requires_string", "null_on_text_overflow", "probe_date_format")
-    return cast_to(_whole(node, visit(this, at)), type_of(to, at), lenient=isinstance(node, exp.TryCast))
+    arg, lenient = _whole(node, visit(this, at)), isinstance(node, exp.TryCast)
+    found = cast_to(arg, type_of(to, at), lenient=lenient)
+    return found if wide(node) else narrowed(found, to, arg, lenient=lenient)
 
 
 def _whole(node: exp.Expr, scalar: Scalar) -> Scalar:

@@ -9,6 +9,7 @@ import pytest
 from sql_shop import HERE, ask, summary
 
 from dpquery.errors import Refused
+from dpquery.plan.draft import Output, Ratio
 from dpquery.sql.clause import Name, Text
 from dpquery.sql.dialect import DIALECTS, parse
 
@@ -53,6 +54,12 @@ def test_integers_are_divided_as_the_dialect_does() -> None:
     sql = "SELECT COUNT(*) / 2 AS h FROM users WHERE age / 2 = 1"
     assert "div(" in str(summary(ask(sql))["rel"])
     assert "intdiv(" in str(summary(ask(sql, dialect="postgres"))["rel"])
+
+
+def test_safe_divide_is_a_division_with_an_error_bar() -> None:
+    found = ask("SELECT SAFE_DIVIDE(SUM(age), COUNT(*)) AS x FROM users", dialect="bigquery").post
+    assert 'TRY((t.a0) / NULLIF(t.a1, 0)) AS "x"' in found.sql
+    assert found.outputs == (Output("x", Ratio("a0", "a1"), True),)
 
 
 def test_quotation_marks_of_bigquery() -> None:
@@ -106,6 +113,13 @@ def test_places_are_those_of_the_text_as_written(sql: str, place: str) -> None:
         ask(sql)
     assert caught.value.code in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE")
     assert str(caught.value.position) == place
+
+
+def test_functions_of_which_the_parser_keeps_no_place_are_found_in_the_text() -> None:
+    with pytest.raises(Refused) as caught:
+        ask("SELECT COUNT(*),\n  max ( age )\nFROM users")
+    assert str(caught.value.position) == "line 2, column 3"
+    assert "      max ( age )\n      ^^^\n" in str(caught.value)
 
 
 def test_a_refusal_shows_the_line_and_points_at_the_place() -> None:
