@@ -55,7 +55,7 @@ def promises(schema: Schema) -> str:
 
     Bounds, listed values and limits on contributions are left out: statements enforce them.
     """
-    text = json.dumps([_promised(table) for table in schema.tables.values()], separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps([_promised(schema.tables[name]) for name in sorted(schema.tables)], separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -24,6 +24,7 @@ WISHES = {
     "values": ("note: {type: string}", "note: {type: string, values: [a, b]}"),
     "limits": ("max_rows_per_group: 1000", "max_rows_per_group: 3"),
     "a comment": ("dataset: lab", "dataset: lab  # ours"),
+    "the order": ("columns: {country: {type: string}, region: {type: string}}", "columns: {region: {type: string}, country: {type: string}}"),
 }
 
 
