@@ -65,6 +65,8 @@ def files(paths: Sequence[Path]) -> list[PhysicalTable]:
     """The base tables of a DuckDB file, or one table for each Parquet or CSV file, with nothing declared about them."""
     found: list[PhysicalTable] = []
     for path in (Path(os.path.realpath(p)) for p in paths):
+        if os.path.isdir(path):
+            raise Fault("DATA_MISSING", f"{path.name} is a folder, not a data file", instead=f"name the files in it, such as {path.name}/*.csv")
         if not os.path.isfile(path):
             raise Fault("DATA_MISSING", f"the data file {path.name} is missing", instead="mend the path")
         found += _file(path)

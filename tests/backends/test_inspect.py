@@ -91,6 +91,8 @@ def test_a_draft_of_what_is_not_there_or_no_data_is_a_fault(tmp_path: Path) -> N
     with pytest.raises(Fault) as missing:
         inspect.files([tmp_path / "no.parquet"])
     assert missing.value.code == "DATA_MISSING"
+    with pytest.raises(Fault, match="is a folder, not a data file"):
+        inspect.files([tmp_path])
     (tmp_path / "bad.parquet").write_text("no parquet")
     with pytest.raises(Fault) as broken:
         inspect.files([tmp_path / "bad.parquet"])
