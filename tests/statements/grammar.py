@@ -161,9 +161,10 @@ class Grammar:
         raise AssertionError("no production fits")
 
     def col(self, scope: Sequence[Col], *kinds: Kind, where: Callable[[Col], bool] = lambda c: True) -> Expr | None:
-        """A column of one of the kinds."""
+        """A column of one of the kinds; rather one that a subquery computed, or that an outer join may have set to NULL."""
         found = [c for c in scope if (not kinds or c.type.kind in kinds) and where(c)]
-        return self.read(self.random.choice(found)) if found else None
+        weights = [(3 if c.spec is None else 1) * (1 if c.firm else 2) for c in found]
+        return self.read(self.random.choices(found, weights)[0]) if found else None
 
     def read(self, col: Col) -> Expr:
         """The column as an expression, now and then in capitals."""

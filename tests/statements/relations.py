@@ -156,8 +156,10 @@ def views(made: World) -> None:
 
 
 def _private(made: World, text_: str) -> frozenset[str]:
-    """The private tables that a text reads."""
-    return frozenset(t.name for t in made.private() if re.search(rf"\b{t.name}\b", text_, re.IGNORECASE))
+    """The private tables that a text reads, through other views too."""
+    words = set(re.findall(r"\w+", text_.lower()))
+    through = [view[4] for name, view in made.views.items() if name.lower() in words]
+    return frozenset(t.name for t in made.private() if t.name in words).union(*through)
 
 
 def _view(g: Grammar, private: bool) -> Rel | None:

