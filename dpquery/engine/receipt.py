@@ -39,22 +39,24 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
     }
 
 
-def receipt(prepared: Prepared, schema: Schema, entry: Entry, version: int, said: tuple[str, ...], balance: Balance) -> Mapping[str, JSON]:
-    """What the analyst keeps: enough to say what was paid for which noise under which bounds."""
+def receipt(
+    logged: Mapping[str, JSON], prepared: Prepared, schema: Schema, entry: Entry, said: tuple[str, ...], balance: Balance
+) -> Mapping[str, JSON]:
+    """What the analyst keeps: enough to say what was paid for which noise under which bounds, in the words that the ledger logged."""
     return {
         "entry": entry.id,
         "commitment": entry.commitment,
-        "dataset": schema.dataset,
+        "dataset": logged["dataset"],
         "analyst": balance.account,
-        "data_version": version,
+        "data_version": logged["data_version"],
         "time": entry.time,
-        "plan": plan_hash(prepared),
+        "plan": logged["plan"],
         "price": price(prepared),
         "adjacency": str(schema.adjacency),
-        "releases": releases(prepared, schema),
-        "keys": keys(prepared),
-        "lemmas": list(lemmas(prepared.release)),
-        "software": software(),
+        "releases": logged["releases"],
+        "keys": logged["keys"],
+        "lemmas": logged["lemmas"],
+        "software": logged["software"],
         "unsafe_testing": schema.unsafe_testing,
         "spent": balance.spent.as_dict(),
         "left": balance.left.as_dict(),

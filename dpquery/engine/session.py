@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.public import facts
 from dpquery.engine import asking, data, receipt
 from dpquery.engine.explain import Explanation, explanation
+from dpquery.engine.receipt import JSON
 from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
 from dpquery.ledger import open as open_ledger
@@ -89,7 +90,7 @@ class Session:
                 if not _of_ledger(failure):
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
-            return self._release(prepared, entry, version, ledger, progress)
+            return self._release(prepared, entry, record, ledger, progress)
 
     def explain(
         self,
@@ -133,11 +134,11 @@ class Session:
         self.backend.bind(lowered)
         return Prepared(sql, question, ask, release, priced, lowered)
 
-    def _release(self, prepared: Prepared, entry: Entry, version: int, ledger: Ledger, progress: Progress | None) -> Answer:
+    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, progress: Progress | None) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish. Whatever breaks here stays charged."""
         try:
-            noisy = self._noisy(prepared, version, ledger, progress)
-            answer = self._finish(noisy, prepared, entry, version, ledger)
+            noisy = self._noisy(prepared, record["data_version"], ledger, progress)
+            answer = self._finish(noisy, prepared, entry, record, ledger)
         except BaseException as broken:
             raise self._charged(broken, entry, ledger) from None
         _settle(ledger, entry, "released")
@@ -156,7 +157,7 @@ class Session:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
         return noise.add(exact, prepared.release, prepared.priced, SystemBits())
 
-    def _finish(self, noisy: Noisy, prepared: Prepared, entry: Entry, version: int, ledger: Ledger) -> Answer:
+    def _finish(self, noisy: Noisy, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer:
         release, priced, how = prepared.release, prepared.priced, prepared.question.post
         columns = answers.columns(noisy, release)
         how, table, lost = answers.finished(how, columns, release, self.schema.limits)
@@ -170,7 +171,7 @@ class Session:
             *answers.valueless(how.outputs, table, rows, noisy),
             *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)),
         )
-        paper = receipt.receipt(prepared, self.schema, entry, version, said, ledger.balance(self.analyst))
+        paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 
     def _charged(self, broken: BaseException, entry: Entry, ledger: Ledger) -> BaseException:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from dpquery.accounting.convert import epsilon_up, rho_down
 from dpquery.accounting.event import Price
+from dpquery.accounting.pure import laplace_epsilon
 from dpquery.accounting.zcdp import gaussian_rho, laplace_epsilon_down, laplace_rho_up
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, selection_delta_up, threshold
@@ -254,7 +255,7 @@ def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
     """
     match noise.mechanism:
         case Mechanism.LAPLACE:
-            return sensitivity.l1 / noise.parameter
+            return laplace_epsilon(sensitivity.l1, noise.parameter)
         case Mechanism.GAUSSIAN:
             return None
         case _:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from dpquery.backends.values import type_name
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import Post
 from dpquery.schema.model import Limits
@@ -21,17 +22,6 @@ if TYPE_CHECKING:
 
 Column = tuple[str, Type, Sequence[Value]]
 CHECK_SECONDS = 5.0  # that binding, and a run over no rows, may take
-
-_SQL_TYPES = {
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.INTEGER: "BIGINT",
-    Kind.FLOAT: "DOUBLE",
-    Kind.STRING: "VARCHAR",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-    Kind.UUID: "UUID",
-    Kind.NULL: "INTEGER",
-}
 
 
 class _Engine:
@@ -201,4 +191,4 @@ def _arrow(kind: Type) -> pa.DataType:
 
 
 def _sql(kind: Type) -> str:
-    return f"DECIMAL(38,{kind.scale})" if kind.kind is Kind.DECIMAL else _SQL_TYPES[kind.kind]
+    return "INTEGER" if kind.kind is Kind.NULL else type_name(kind)  # an untyped NULL is an INTEGER in an answer, as it is in DuckDB's own
