@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all lint format types imports docs bench clean
+.PHONY: help install demo test test-all audit lint format types imports docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,10 +25,13 @@ demo: $(READY)  ## make the sample shop in demo/ anew, ask three questions, show
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/00_demo.sh
 
 test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit'
 
 test-all: $(READY)  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m 'not audit'
+
+audit: $(READY)  ## attack the product at length: up to an hour
+	$(BIN)/python -m pytest -n 2 -m audit
 
 lint: $(READY)  ## check style and format
 	$(BIN)/ruff check .
