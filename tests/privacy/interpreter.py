@@ -32,6 +32,7 @@ from dpquery.plan.release import (
     UnitTable,
 )
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
+from dpquery.values.types import Kind
 
 Row = dict[int, Any]
 Owned = list[tuple[Any, Row]]
@@ -227,8 +228,8 @@ def value(scalar: Scalar, row: Row) -> Any:
                 if value(condition, row) is True:
                     return value(result, row)
             return None if otherwise is None else value(otherwise, row)
-        case Cast(arg=arg):
-            return value(arg, row)
+        case Cast(arg=arg, type=type):
+            return CASTS[type.kind](x) if (x := value(arg, row)) is not None else None
         case Call(function=function, args=args):
             return _call(function, [value(arg, row) for arg in args])
         case _:
@@ -251,6 +252,7 @@ def _call(function: str, args: list[Any]) -> Any:
             return None if None in args else STRICT[function](*args)
 
 
+CASTS: dict[Kind, Callable[[Any], Any]] = {Kind.FLOAT: float}
 STRICT: dict[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import tanh
 from random import Random
 
@@ -10,8 +12,8 @@ import random_plans as rp
 from interpreter import Data, Groups, run
 
 from dpquery.plan.draft import Draft
-from dpquery.plan.release import Release
-from dpquery.privacy import Sensitivity, bound
+from dpquery.plan.release import Mechanism, Release
+from dpquery.privacy import Facts, Priced, Sensitivity, bound
 from dpquery.values.types import Adjacency
 
 
@@ -32,8 +34,8 @@ class Moved:
         return norms and all(sum(_rho(s / b) for s in self.shifts) <= max(n * _rho(s / b) for n, s in claim.moves) * (1 + 1e-9) for b in scales)
 
 
-def _rho(e: float) -> float:
-    return e * tanh(e / 2)
+def _rho(e: float | Fraction) -> float:
+    return float(e) * tanh(e / 2)
 
 
 def moved(one: Groups, other: Groups, part: int) -> Moved:
@@ -41,6 +43,22 @@ def moved(one: Groups, other: Groups, part: int) -> Moved:
     shifts = tuple(abs(one.get(key, zero)[part] - other.get(key, zero)[part]) for key in {*one, *other})
     changed = tuple(s for s in shifts if s)
     return Moved(len(changed), max(shifts, default=0), sum(shifts), sum(s * s for s in shifts), changed)
+
+
+def paid(moves: Sequence[Moved], priced: Priced) -> bool:
+    """Whether the price covers what the noise gives away of these moves, one for each part: in epsilon, where there is one, and in rho."""
+    lost = [(noise, move) for noise, move in zip(priced.noises, moves, strict=True) if move.l0]
+    epsilon = sum((move.l1 / noise.parameter for noise, move in lost if noise.mechanism is Mechanism.LAPLACE), Fraction(0))
+    rho = sum(
+        sum(_rho(s / noise.parameter) for s in move.shifts) if noise.mechanism is Mechanism.LAPLACE else move.l2_squared / noise.parameter / 2
+        for noise, move in lost
+    )
+    return (priced.price.epsilon is None or epsilon <= priced.price.epsilon) and rho <= float(priced.price.rho) * (1 + 1e-9)
+
+
+def alone(one: Groups, other: Groups) -> int:
+    """The most groups that only one of two neighbours has."""
+    return max(len(one.keys() - other.keys()), len(other.keys() - one.keys()))
 
 
 def sums(release: Release, units: dict[int, rp.Bag], public: dict[str, list[tuple[object, ...]]]) -> Groups:
@@ -52,6 +70,7 @@ class Sample:
     """A random statement with random data."""
 
     plan: Draft
+    facts: Facts
     release: Release
     units: dict[int, rp.Bag]
     public: dict[str, list[tuple[object, ...]]]
@@ -62,10 +81,10 @@ class Sample:
         return rp.together(self.units, self.public)
 
 
-def sample(seed: int, adjacency: Adjacency = Adjacency.ADD_REMOVE, units: int = 4) -> Sample:
+def sample(seed: int, adjacency: Adjacency = Adjacency.ADD_REMOVE, units: int = 4, shares: bool = False) -> Sample:
     random = Random(seed)
-    plan = rp.draft(random)
+    plan = rp.shared(random, rp.draft(random)) if shares else rp.draft(random)
     public = rp.publics(random, plan)
-    data = {u: rp.unit_rows(random, u) for u in range(1, units + 1)}
-    release = bound(plan, rp.facts(plan, rp.together(data, public)), adjacency)
-    return Sample(plan, release, data, public, random)
+    data = {u: rp.unit_rows(random, u, random.choice([3, 5, 9])) for u in range(1, units + 1)}
+    found = rp.facts(plan, rp.together(data, public), random)
+    return Sample(plan, found, bound(plan, found, adjacency), data, public, random)

@@ -1,11 +1,11 @@
-"""Random drafts and data over a small world: enough of every node, card, key rule and bounding to meet each lemma."""
+"""Random drafts, prices and data over a small world: every node, option, card, key rule and bounding (test_neighbour_machine.py sees to it)."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count, product
 from random import Random
@@ -13,13 +13,16 @@ from typing import Any
 
 from interpreter import Data
 
+from dpquery.aggregates import CARDS
+from dpquery.errors import Refused
+from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, UnitPath, output, walk
-from dpquery.plan.release import Key, KeySource
+from dpquery.plan.release import Ask, Key, KeySource, Mechanism
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
 from dpquery.privacy import Facts
-from dpquery.values.types import FLOAT, INTEGER, STRING, Type, Value
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, STRING, Type, Value
 
 COUNTRIES = ("A", "B", "C")
 ITEMS = ("x", "y")
@@ -96,11 +99,14 @@ def number(random: Random, known: Sequence[Column]) -> Scalar:
     if not found:
         return literal(random.randint(-3, 5), INTEGER)
     one = random.choice(found)
-    match random.randrange(4):
+    match random.randrange(5):
         case 0:
             return call("add", one, literal(random.randint(-3, 3), INTEGER))
         case 1:
-            return Case(((condition(random, known), one),), literal(random.choice([None, 0, 4]), INTEGER), INTEGER)
+            otherwise = None if random.random() < 0.3 else literal(random.choice([None, 0, 4]), INTEGER)
+            return Case(((condition(random, known), one),), otherwise, INTEGER)
+        case 2:
+            return convert(one, FLOAT)
         case _:
             return one
 
@@ -118,7 +124,7 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(6):
+    match random.randrange(7):
         case 0 | 1:
             below = relation(world, depth - 1)
             return Keep(below, condition(random, output(below)))
@@ -128,10 +134,23 @@ def relation(world: World, depth: int) -> Private:
             return Compute(below, ((world.column("n", computed.type), computed),))
         case 3:
             return _lookup(world, relation(world, depth - 1))
+        case 4:
+            return _along_the_path(world)
         case _:
-            left, right = relation(world, depth - 1), relation(world, random.randrange(depth))
+            left = relation(world, depth - 1)
+            right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
             on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
             return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _along_the_path(world: World) -> Private:
+    """Orders and their items, either of them first: the join multiplies no item, and so is not capped."""
+    random = world.random
+    orders, items = world.scan("orders"), world.scan("items")
+    on = call("eq", *(next(c for c in output(rel) if c.name == "oid") for rel in (orders, items)))
+    pair: list[Private] = [rel if random.random() < 0.6 else Keep(rel, condition(random, output(rel))) for rel in (orders, items)]
+    random.shuffle(pair)
+    return Match(*pair, random.choice([Join.INNER, Join.LEFT]), on, single=True)
 
 
 def _lookup(world: World, below: Private) -> Private:
@@ -141,6 +160,8 @@ def _lookup(world: World, below: Private) -> Private:
     on = call("eq", random.choice(strings), public.columns[0]) if strings else call("eq", public.columns[1], public.columns[1])
     if random.random() < 0.3:
         on = call("and", on, condition(random, output(below)))
+    if random.random() < 0.15:
+        return Lookup(below, public, random.choice([Join.INNER, Join.LEFT]), None)
     return Lookup(below, public, random.choice([Join.INNER, Join.LEFT]), on)
 
 
@@ -152,13 +173,13 @@ def draft(random: Random) -> Draft:
     world = World(random)
     rel = relation(world, random.randrange(4))
     held = output(rel)
-    weights = random.randint(1, 3) if random.random() < 0.2 else None
     keys = tuple(_key(random, held, i) for i in range(random.choice([0, 1, 1, 1, 2])))
-    asks = tuple(_ask(random, held, i, weights) for i in range(random.randint(1, 3)))
-    given = Contributions(random.randint(1, 3), random.randint(1, 3), random.randint(1, 3), weights)
-    public = bool(keys) and (weights is not None or random.random() < 0.4)
+    public = bool(keys) and random.random() < 0.5
+    weights = random.randint(1, 3) if (public or not keys) and random.random() < 0.3 else None
+    given = Contributions(*(random.randint(1, 3) for _ in range(3)), weights, random.random() < 0.5, random.random() < 0.5)
+    asks = tuple(_ask(random, held, i, given) for i in range(random.randint(0 if keys else 1, 3)))
     source = (KeySource(tuple(range(len(keys))), "a list", literals=((),)),) if public else ()
-    return Draft(rel, keys, source, asks, given)
+    return Draft(rel, keys, source, asks, given, minimum=random.choice([1, 1, 2]))
 
 
 def _key(random: Random, known: Sequence[Column], i: int) -> Key:
@@ -171,24 +192,85 @@ def _key(random: Random, known: Sequence[Column], i: int) -> Key:
     return Key(f"k{i}", scalar, one.type)
 
 
-def _ask(random: Random, known: Sequence[Column], i: int, weights: int | None) -> AggregateAsk:
-    card = random.choice(["count", "total", "mean"] if weights else ["count", "units", "total", "mean"])
-    argument = None if card in ("count", "units") and random.random() < 0.5 else number(random, known)
-    where = condition(random, known) if random.random() < 0.3 else None
-    low = random.randint(-6, 6)
-    bounds = interval(low, low + random.randint(1, 9))
-    per_group = bounds if card == "total" and not weights and random.random() < 0.4 else None
-    if card == "count" and not weights and random.random() < 0.3:
-        per_group = interval(random.randint(0, 2), random.randint(2, 4))
-    per_row = bounds if card in ("total", "mean") and per_group is None else None
-    return AggregateAsk(f"a{i}", f"{card}(..)", card, argument, where, per_group, per_row)
+@dataclass(frozen=True)
+class Options:
+    """What is given of an aggregate, besides its card."""
+
+    card: str
+    argument: bool
+    where: bool
+    per_group: bool
+    per_row: bool
+    weights: bool
 
 
-def facts(plan: Draft, data: Data) -> Facts:
-    """The facts of the public tables: true fan-outs, and a key list where the draft has sources."""
-    fanouts = {rel.public.name: _fanout(rel, data) for rel in walk(plan.input) if isinstance(rel, Lookup)}
+def taken(ask: AggregateAsk, given: Contributions) -> bool:
+    """Whether the card takes the ask."""
+    try:
+        CARDS[ask.card].plan(ask, given, None)
+    except Refused:
+        return False
+    return True
+
+
+def _accepted(made: Options) -> bool:
+    """Whether the card takes these options, of an argument with declared bounds."""
+    number = Column(0, "x", INTEGER, interval(0, 9)) if made.argument else None
+    group, row = (interval(0, 3) if given else None for given in (made.per_group, made.per_row))
+    where = literal(True, BOOLEAN) if made.where else None
+    return taken(AggregateAsk("a", "a", made.card, number, where, group, row), Contributions(1, 1, 1, 1 if made.weights else None))
+
+
+ACCEPTED = tuple(made for card in CARDS for flags in product([False, True], repeat=5) if _accepted(made := Options(card, *flags)))
+"""Every way to give every card its options: a new card is among them."""
+
+
+def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) -> AggregateAsk:
+    """An aggregate that its card takes."""
+    weighed = given.weights is not None
+    while True:
+        card = random.choice([*{o.card: o for o in ACCEPTED if o.weights == weighed}])
+        made = random.choice([o for o in ACCEPTED if o.card == card and o.weights == weighed])
+        low = random.randint(-6, 6)
+        bounds = interval(low, low + random.randint(1, 9))
+        group = interval(random.randint(0, 2), random.randint(2, 4)) if random.random() < 0.5 else bounds
+        ask = AggregateAsk(
+            f"a{i}",
+            f"{card}(..)",
+            card,
+            number(random, known) if made.argument else None,
+            condition(random, known) if made.where else None,
+            group if made.per_group else None,
+            bounds if made.per_row else None,
+        )
+        if taken(ask, given):
+            return ask
+
+
+def shared(random: Random, plan: Draft) -> Draft:
+    """The draft, now and then with an explicit share of the price for some aggregates."""
+    if random.random() < 0.8:
+        return plan
+    return replace(plan, asks=tuple(replace(one, epsilon=Fraction(1, 40)) if random.random() < 0.5 else one for one in plan.asks))
+
+
+def ask(random: Random) -> Ask:
+    """A price and noise that most drafts can be sold for."""
+    delta = random.choice([Fraction(0), Fraction(1, 10**6), Fraction(1, 10**6)])
+    rho = Fraction(1, random.randint(1, 9)) if random.random() < 0.3 else None
+    noise, selection = (random.choice([None, None, *Mechanism]) for _ in range(2))
+    share = Fraction(1, 10) if random.random() < 0.2 and rho is None else None
+    confidence = random.choice([Fraction(95, 100), Fraction(1, 2)])
+    return Ask(delta, Fraction(random.randint(1, 20), 8) if rho is None else None, rho, noise, selection, share, confidence)
+
+
+def facts(plan: Draft, data: Data, random: Random) -> Facts:
+    """The facts of the public tables: fan-outs that are true, or more than that; a key list where the draft has sources, or an empty one."""
+    looked = [rel for rel in walk(plan.input) if isinstance(rel, Lookup)]
+    times = 101 if len(looked) == 1 and random.random() < 0.1 else 1
+    fanouts = {rel.public.name: times * _fanout(rel, data) for rel in looked}
     keys = tuple(product(*(_values(key) for key in plan.keys))) if plan.sources else None
-    return Facts(fanouts, keys, "a list")
+    return Facts(fanouts, keys and keys[: random.choice([0, 1, None, None, None, None])], "a list", random.choice(["", "a table"]))
 
 
 def _values(key: Key) -> tuple[Value, ...]:
