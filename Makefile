@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all audit lint format types imports docs bench clean
+.PHONY: help install demo test test-all audit lint format types imports docs fingerprints bench clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(READY)  ## make the virtual environment and install dpquery into it
 
@@ -46,8 +46,13 @@ types: $(READY)  ## check types
 imports: $(READY)  ## check that rooms only look down
 	$(BIN)/lint-imports
 
-docs: $(READY)  ## write the generated pages of docs/
+docs: $(READY)  ## write the generated pages of docs/ and the README of the argument
 	$(BIN)/python -c "from dpquery.plan.functions import reference; print(reference(), end='')" > docs/functions.md
+	$(BIN)/python tests/pitfalls/table.py
+	$(BIN)/python tests/privacy/argument.py
+
+fingerprints: $(READY)  ## write the fingerprints of the lemmas, after their proofs were read again
+	$(BIN)/python tests/privacy/fingerprints.py
 
 bench: $(READY)  ## measure against plain DuckDB
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

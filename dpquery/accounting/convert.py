@@ -29,7 +29,7 @@ def epsilon_up(rho: Fraction, delta: Fraction) -> Fraction | None:
             max(0, 1 - e^-x) <= e^(s x) s^s / (1+s)^(1+s) (the maximum of (1 - e^-x) e^(-s x) is at e^-x = s / (1+s)). With x = L - epsilon and
             E e^(s L) <= e^(s a rho): delta <= exp(s (a rho - epsilon)) s^s / (1+s)^(1+s), which is (*). Here it is solved for epsilon; the best s has
             rho s^2 + ln(1+s) = ln(1/delta).
-    Tight   tests/accounting/test_convert.py: a float minimum over s is not below it; the reference rows zcdp-eps.
+    Tight   test_epsilon_is_the_least_that_the_proposition_gives
     Source  Canonne, Kamath and Steinke 2020, Proposition 12; Balle et al. 2020.
     """
     _check(rho, delta)
@@ -58,7 +58,7 @@ def rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     Claim   every mechanism that is (result)-zCDP is (epsilon, delta)-DP, and epsilon_up(result, delta) <= epsilon.
     Proof   (*) solved for rho at one s: rho <= (epsilon - (ln(1/delta) - ln(1+s)) / s + ln(1 + 1/s)) / (1 + s). The last claim is checked, and the
             result lowered until it holds.
-    Tight   tests/accounting/test_convert.py: a float maximum over s is not above it; the reference rows zcdp-rho-for.
+    Tight   test_rho_is_the_largest_that_the_proposition_gives
     Source  V1.
     """
     _check(epsilon, delta)
@@ -84,7 +84,7 @@ def delta_up(rho: Fraction, epsilon: Fraction) -> Fraction:
     Given   rho >= 0, epsilon >= 0.
     Claim   every rho-zCDP mechanism is (epsilon, delta)-DP.
     Proof   (*) at one s, as in V1; the best s has (2s+1) rho - epsilon = ln(1 + 1/s).
-    Tight   tests/accounting/test_convert.py: a float minimum over s is not below it.
+    Tight   test_delta_is_the_least_that_the_proposition_gives
     Source  V1.
     """
     _check(rho, epsilon)

@@ -12,7 +12,7 @@ def laplace_epsilon(l1: int, scale: Fraction) -> Fraction:
     Claim   the noisy vector is (l1 / b)-DP.
     Proof   P(z) is proportional to exp(-|z| / b), so a shift d of one coordinate changes the probability of each outcome by a factor of at most
             exp(|d| / b); the coordinates are independent and the factors multiply.
-    Tight   tests/accounting/test_zcdp.py: outcomes beyond both vectors reach the factor.
+    Tight   test_laplace_epsilon_is_reached_by_outcomes_beyond_both_vectors
     Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006.
     """
     return Fraction(l1) / scale

@@ -20,7 +20,7 @@ def gaussian_rho(l2_squared: int, variance: Fraction) -> Fraction:
     Proof   For a shift d, the sum of g(z)^a g(z - d)^(1-a) over z is exp(a (a-1) d^2 / 2v) times the sum of g(z - (1-a) d), and a shifted sum of g
             is at most the unshifted one (Poisson summation: all Fourier coefficients are positive). So D_a <= a d^2 / 2v; D_a adds up over
             independent coordinates.
-    Tight   tests/accounting/test_zcdp.py: orders a with an integer (1-a) d reach it.
+    Tight   Orders a with an integer (1-a) d reach it: test_discrete_gaussian_costs_at_most_its_rho_and_reaches_it
     Source  Canonne, Kamath and Steinke 2020, Theorem 4 and Proposition 5.
     """
     return Fraction(l2_squared) / (2 * variance)
@@ -35,7 +35,7 @@ def laplace_rho_up(epsilon: Fraction) -> Fraction:
     Proof   Its pair of output laws is a post-processing of randomised response with P(1) = e^epsilon P(0), so D_a is at most that pair's,
             (c(a - 1/2) - c(1/2)) / (a - 1) with c(x) = ln cosh(x epsilon), the mean of c' over [1/2, a - 1/2]. c'(x) = epsilon tanh(x epsilon) is
             concave on x >= 0: its mean is at most its value at the middle, epsilon tanh(a epsilon / 2) <= a epsilon tanh(epsilon / 2).
-    Tight   tests/accounting/test_zcdp.py: at shift 1 discrete Laplace is randomised response, and a -> 1 reaches it.
+    Tight   At shift 1 discrete Laplace is randomised response, and a -> 1 reaches it: test_discrete_laplace_reaches_its_rho_at_shift_one
     Source  Kairouz, Oh and Viswanath 2015, Theorem 2 (the reduction). The continuous Laplace law has a lower rho, which does not hold here.
     """
     if epsilon < 0:
@@ -54,7 +54,7 @@ def laplace_epsilon_down(rho: Fraction) -> Fraction:
     Given   rho >= 0.
     Claim   laplace_rho_up(result) <= rho, and the result is within one part in 10^20 of the largest such epsilon.
     Proof   The claim is checked on the result, which is lowered until it holds. The start is Newton's on the increasing e tanh(e/2).
-    Tight   tests/accounting/test_zcdp.py: one part in 10^20 more costs more than rho.
+    Tight   One part in 10^20 more costs more than rho: test_laplace_epsilon_down_is_the_inverse
     Source  Z2.
     """
     if rho < 0:

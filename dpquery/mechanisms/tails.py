@@ -19,7 +19,7 @@ def tail_up(noise: Noise, t: int) -> Fraction:
     Claim   P(Z >= t) <= the result, which exceeds it by less than one part in 10^8 where it is above 10^-1000, and by less than 10^-1200 else.
     Proof   For t >= 1 the card encloses it: Laplace sums a geometric series; Gaussian sums terms in fixed point with counted errors, or an integral
             with Euler-Maclaurin corrections and a bound of their remainder. For t <= 0, P(Z >= t) = 1 - P(Z >= 1 - t), as the law is symmetric.
-    Tight   tests/mechanisms/test_tails.py: against sums of 60 digits.
+    Tight   Against sums of 60 digits: test_tails_enclose_and_are_tight, test_tails_at_and_below_zero_are_complements
     Source  Canonne, Kamath and Steinke 2020, sections 2 and 4 (the laws); DLMF 2.10.1 (Euler-Maclaurin), 7.9.1 (continued fraction).
     """
     return _tail_up(noise, t, FLOOR_BITS)
@@ -41,7 +41,7 @@ def selection_delta_up(noise: Noise, threshold: int, l0: int, linf: int = 1) -> 
     Proof   Of such a group the noisy count passes with probability at most p = P(Z >= threshold - linf) (M1). There are at most l0, with
             independent noise: none passes with probability at least (1 - p)^l0. 1 - (1-q)(1-r) = q + r - q r grows in q and r, so l0 factors may be
             gathered by doubling, rounded up each time.
-    Tight   tests/mechanisms/test_threshold.py: l0 groups of one unit reach it; the reference rows dlap-thr-delta.
+    Tight   l0 groups of one unit reach it: test_selection_delta_is_the_probability_of_opening_a_group
     Source  Wilson et al. 2020, section 4; Korolova et al. 2009.
     """
     if l0 < 1 or linf < 0:
@@ -67,7 +67,7 @@ def threshold(noise: Noise, delta: Fraction, l0: int, linf: int = 1) -> int:
     Given   as for selection_delta_up; 0 < delta. (With delta = 0 no threshold is enough, and a ValueError says so; with delta >= 1 it is 1.)
     Claim   selection_delta_up(noise, T, l0, linf) <= delta, and no smaller T >= 1 has that.
     Proof   The condition is checked at T, and refuted at T - 1, by the bound that M2 proves; the bound falls in T.
-    Tight   tests/mechanisms/test_threshold.py: at T - 1 the exact probability exceeds delta; the reference rows dlap-thr.
+    Tight   At T - 1 the exact probability exceeds delta: test_threshold_is_the_least
     Source  Wilson et al. 2020, section 4.
     """
     if delta <= 0:
@@ -86,7 +86,7 @@ def half_width(noise: Noise, confidence: Fraction) -> int:
     Claim   an interval of w on either side of a noisy number covers the number below the noise with at least that probability. (w is the least
             where the scale is below 2^50; beyond, it may exceed the least by some units.)
     Proof   P(|Z| > w) = 2 P(Z >= w + 1), bounded by M1 and compared exactly.
-    Tight   tests/mechanisms/test_tails.py: w - 1 covers less.
+    Tight   w - 1 covers less: test_half_width_is_the_least
     Source  M1.
     """
     if not 0 <= confidence < 1:

@@ -55,8 +55,8 @@ def enforced(release: Release) -> Enforced:
             many groups as the cap says; under RowWeights rows lie in cells[j] and their weights add up to at most rows * 2^20.
     Proof   The cells: C2. The cap keeps that many groups of each unit, or is idle: no GROUP BY, one group; a key that depends on the unit (L10,
             L11), one group for each unit; all listed keys, as rows of others are dropped first. Weights: n (min(R, n) 2^20 // n) <= R 2^20.
-    Tight   test_c1_group_cap_is_reached
-    Source  design 4.3, Groups; pitfalls A2, A3, C2, W1.
+    Tight   test_c1_group_cap_is_reached, test_c7_row_weights_are_reached
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A2, A3, C2, W1.
     """
     table, keys = release.table, release.keys
     selecting = keys.count if isinstance(keys, PrivateKeys) else None
@@ -71,8 +71,8 @@ def cell_bound(part: Part) -> CellBound:
     Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
     Proof   Clamp, Present: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw,
             and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or are clamped.
-    Tight   test_c2_cells_reach_their_bounds
-    Source  design 4.3, Cells; pitfalls N1, C3.
+    Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md N1, C3.
     """
     match part.cell:
         case Clamp(low=low, high=high):
@@ -107,8 +107,9 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
     Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
             listed and none is capped away, C6 under a group cap, C7 under row weights.
-    Tight   test_c3_random_releases_stay_within_their_claims
-    Source  house style, C2; theory 2.
+    Tight   Each of C4 to C7 is reached, in the interpreter and from SQL text down: test_a_unit_reaches_the_claim,
+            test_claims_are_the_true_worst_case
+    Source  Dwork et al. 2006 (sensitivity); Wilson et al. 2020, section 3.
     """
     match bounds.bounding:
         case RowWeights(rows=rows):
@@ -132,7 +133,7 @@ def one_group(cell: CellBound, adjacency: Adjacency) -> Sensitivity:
     Claim   add/remove moves the sum by at most m; replace-one by at most max(hi, 0) - min(lo, 0).
     Proof   Add/remove: the difference is the cell. Replace-one: both cells lie in [min(lo, 0), max(hi, 0)], 0 standing for no counted row.
     Tight   test_c4_one_group_is_reached
-    Source  theory 2; pitfalls A18 (never 0: an exact answer would be free).
+    Source  Dwork et al. 2006; docs/pitfalls.md A18 (never 0: an exact answer would be free).
     """
     return _worst("C4", ((1, _shift(cell, adjacency)),))
 
@@ -144,7 +145,7 @@ def listed_groups(cell: CellBound, groups: int, adjacency: Adjacency) -> Sensiti
     Claim   at most `groups` coordinates move, each as far as in C4; for replace-one too.
     Proof   There are no other coordinates, and each is a sum to which C4 applies.
     Tight   test_c5_all_listed_groups_are_reached
-    Source  theory 2.
+    Source  Dwork et al. 2006.
     """
     return _worst("C5", ((groups, _shift(cell, adjacency)),))
 
@@ -160,8 +161,9 @@ def capped_groups(cell: CellBound, groups: int, listed: int | None, adjacency: A
             a + b <= l0 and a + c <= l0. The a move by at most s each, the b + c <= 2 (l0 - a) others by at most m. For rising f with f(0) = 0
             the sum of f over coordinates is at most a f(s) + 2 (l0 - a) f(m), linear in a: at most the larger of l0 f(s) and 2 l0 f(m), the
             two patterns returned. As s <= 2m, L1 is 2 l0 m. Listed: there are no other coordinates, and each moves by at most s.
-    Tight   test_c6_add_remove_is_reached, test_c6_replace_one_is_reached, test_c6_few_listed_groups_are_reached
-    Source  house style, C2 (brute force in pitfalls D).
+    Tight   test_c6_add_remove_is_reached, test_c6_replace_one_is_reached, test_c6_few_listed_groups_are_reached,
+            test_c6_a_cell_appears_within_a_group, test_d_replace_one_by_brute_force
+    Source  Wilson et al. 2020, section 3 (add/remove); replace-one by the proof above and by brute force; docs/pitfalls.md A18.
     """
     m, s = _shift(cell, Adjacency.ADD_REMOVE), _shift(cell, Adjacency.REPLACE_ONE)
     match adjacency:
@@ -193,8 +195,9 @@ def row_weights(cell: CellBound, rows: int, keyed: bool, adjacency: Adjacency) -
             in [W min(lo, 0), W max(hi, 0)]. Replace-one: two such vectors, so L1 (triangle inequality) and Linf. The vectors lie in the hull of 0
             and of W lo and W hi on each coordinate; the square of the distance is convex, so largest at two of these: W s on one coordinate, or
             W m on two. Of one sign, a difference is at most the larger of the two cells, and f of that at most the sum of their f.
-    Tight   test_c7_row_weights_are_reached, test_c7_replace_one_is_reached
-    Source  design 4.3, Rows; pitfalls A2, N2, C2, A18.
+    Tight   test_c7_row_weights_are_reached, test_c7_replace_one_is_reached. (W coordinates need as many rows, one a group; no price reads that
+            number.)
+    Source  The proof above; docs/pitfalls.md A2, N2, C2, A18.
     """
     spread = rows << WEIGHT_BITS
     m, s = spread * _shift(cell, Adjacency.ADD_REMOVE), spread * _shift(cell, Adjacency.REPLACE_ONE)
@@ -239,8 +242,8 @@ def groups_of_a_unit(bounds: Enforced) -> int:
     Claim   at most l0 groups of D hold no unit of D' and the reverse, l0 being the group cap; for both adjacencies.
     Proof   A group that is in D and not in D' holds the differing unit's rows alone; after the cap a unit has at most l0 groups in each of them.
             Replace-one: l0 in D and, apart from them, l0 in D': each side's mass is bounded by its own l0.
-    Tight   test_c8_singleton_groups_are_reached
-    Source  theory 1.5, partition selection; pitfalls D, A14.
+    Tight   test_c8_singleton_groups_are_reached, test_a_unit_stands_alone_in_as_many_groups_as_claimed
+    Source  Korolova et al. 2009; Wilson et al. 2020, section 4; docs/pitfalls.md A14.
     """
     match bounds.bounding:
         case GroupCap(groups=groups):

@@ -48,8 +48,8 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
             asked delta; or Refused where no noise does that.
     Proof   Every candidate's noise is scaled so that its parts' prices (P3, P4) add up to at most what was asked, with at most the asked delta
             split between conversion and selection (P2); the choice among candidates reads the plan and the ask alone.
-    Tight   test_p1_laplace_spends_exactly_what_was_asked, test_p1_gaussian_spends_nearly_what_was_asked
-    Source  design 5.
+    Tight   test_p1_laplace_spends_exactly_what_was_asked, test_p1_gaussian_spends_nearly_what_was_asked, test_p1_rho_asks_are_met
+    Source  Bun and Steinke 2016 (composition and conversion of rho); docs/pitfalls.md B11, C12, C16.
     """
     bounds = enforced(release)
     _possible(release, ask)
@@ -110,7 +110,7 @@ def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[
     Claim   the two add up to at most delta: halves where both are needed, all of it to the one that is.
     Proof   By cases. One conversion serves the whole statement, as prices in rho add up, Laplace noise's included.
     Tight   test_n8_delta_is_split_once
-    Source  design 5; pitfalls N8, B7.
+    Source  Dwork and Roth 2014, section 3.5 (deltas add up); docs/pitfalls.md N8, B7.
     """
     if conversion and selection:
         return delta * HALF, delta * HALF
@@ -168,8 +168,8 @@ def shares(release: Release, ask: Ask) -> tuple[Fraction, ...]:
     Proof   Each aggregate takes its explicit epsilon over the whole, or an equal part of what these leave; so does the count that selects groups,
             where no aggregate shows it (an explicit selection epsilon is its share in any case). An aggregate's share is split equally among
             its parts; a part of several aggregates takes the sum. More than the whole is refused.
-    Tight   test_shares_add_up
-    Source  design 5; theory 2 (one vector for a statement); pitfalls B11.
+    Tight   Nothing to reach: shares are numbers that add up. test_shares_add_up
+    Source  Dwork and Roth 2014, section 3.5 (a statement is one vector); docs/pitfalls.md B11.
     """
     takers = [(aggregate.parts, _explicit(aggregate, ask)) for aggregate in release.aggregates]
     selecting = release.keys.count if isinstance(release.keys, PrivateKeys) else None
@@ -227,8 +227,8 @@ def reprice(bounds: Enforced, priced: Priced, adjacency: Adjacency) -> Price:
     Claim   the release is (epsilon, delta)-DP where epsilon is finite, and delta-approximate rho-zCDP.
     Proof   Parts are independent noises on one vector: epsilons add up, rhos add up (P3, P4). Groups that exist for one unit's sake add delta
             (P5); given that none of them shows, what shows is a function of the noisy vector over groups common to both data sets.
-    Tight   test_p6_reprice_equals_the_price_charged
-    Source  design 5; theory 1.5.
+    Tight   test_p6_one_unit_reaches_the_whole_price, test_p6_reprice_equals_the_price_charged
+    Source  Dwork and Roth 2014, section 3.5; Bun and Steinke 2016; docs/pitfalls.md B10.
     """
     return _price(bounds, priced.noises, priced.threshold, adjacency)
 
@@ -251,7 +251,7 @@ def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
     Claim   discrete Laplace noise of scale b gives epsilon = L1 / b.
     Proof   P(Z = z) is proportional to exp(-|z| / b): the ratio of two densities is at most the product over coordinates of exp(|shift| / b).
     Tight   test_p3_epsilon_is_reached
-    Source  Ghosh et al. 2009; theory 1.5.
+    Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006.
     """
     match noise.mechanism:
         case Mechanism.LAPLACE:
@@ -270,8 +270,8 @@ def rho_of(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     Proof   Gaussian: Canonne, Kamath, Steinke. Laplace: each coordinate is e-DP for its own e = shift / b, so has rho e tanh(e/2), rising and 0 at
             0; rhos of independent coordinates add up; the sum is at most that of the worst pattern (C6). Where only L1 is bounded (C7) the
             pattern is all of it in one coordinate, as tanh rises and so e tanh(e/2) is superadditive.
-    Tight   test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns
-    Source  Canonne et al. 2020; theory 1.5; pitfalls A17, N2.
+    Tight   test_a17_discrete_laplace_is_not_charged_the_continuous_rho, test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns
+    Source  Canonne, Kamath and Steinke 2020; Bun and Steinke 2016; docs/pitfalls.md A17, N2.
     """
     match noise.mechanism:
         case Mechanism.GAUSSIAN:
@@ -290,7 +290,7 @@ def selection_delta(bounds: Enforced, noises: tuple[Noise, ...], least: int | No
     Proof   Only groups that hold one unit alone exist in one data set and not in the other: at most l0 on each side (C8), each of true count 1,
             each shown with probability at most p (a minimum above 1 lowers it), independently. The count's own noise is priced with the parts.
     Tight   test_p5_selection_delta_is_reached
-    Source  theory 1.5 and 3.17; pitfalls A13, A15, D.
+    Source  Korolova et al. 2009; Wilson et al. 2020, section 4; docs/pitfalls.md A13, A15.
     """
     if bounds.selecting is None or least is None:
         return Fraction(0)

@@ -22,8 +22,9 @@ def local(rel: Private) -> tuple[str, ...]:
     Claim   it is local.
     Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7). The match is exhaustive: the type
             checker names an operator that has no lemma.
-    Tight   test_l1_random_relations_are_local
-    Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); pitfalls N7.
+    Tight   Nothing to reach: the rows of others stay equal, not near. That an operator which looks at others is seen:
+            test_l1_what_looks_at_other_units_is_caught.
+    Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); docs/pitfalls.md N7.
     """
     found = {"L1", _lemma(rel)}
     for below in inputs(rel):
@@ -56,8 +57,8 @@ def scan(rel: Scan) -> str:
     Claim   the scan is local.
     Proof   u's base rows are, by definition of the neighbouring relation, all rows that reach u by their paths. A row is kept or dropped, and
             its columns are cast one by one, by itself and its own path. A row of u stays u's whichever other units are there.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.1; pitfalls A1, C6, N5.
+    Tight   As L1, with a scan that keeps one row of each kind: test_l1_what_looks_at_other_units_is_caught
+    Source  McSherry 2009 (stable transformations, here unit by unit); docs/pitfalls.md A1, C6, N5.
     """
     return _reads("L2", (), {c.column.id for c in rel.columns})
 
@@ -68,8 +69,8 @@ def keep(rel: Keep) -> str:
     Given   the input is local, the predicate reads the input's columns alone and is a total, deterministic function of one row.
     Claim   the kept rows are local.
     Proof   R[u] is filtered row by row; nothing of another unit is read, and no rows come from none.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.2.
+    Tight   As L1, with a predicate that counts all rows: test_l1_what_looks_at_other_units_is_caught
+    Source  McSherry 2009.
     """
     return _reads("L3", (rel.predicate,), _ids(output(rel.input)))
 
@@ -80,8 +81,8 @@ def compute(rel: Compute) -> str:
     Given   the input is local, each new column is a total, deterministic function of the input's columns of the same row.
     Claim   the extended rows are local.
     Proof   R[u] is mapped row by row, one row to one.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.2.
+    Tight   As L1, with a column that counts all rows: test_l1_what_looks_at_other_units_is_caught
+    Source  McSherry 2009.
     """
     return _reads("L4", (value for _, value in rel.items), _ids(output(rel.input)))
 
@@ -93,8 +94,8 @@ def lookup(rel: Lookup) -> str:
             LEFT: no public row is kept by itself).
     Claim   the joined rows, owned by the private row's unit, are local.
     Proof   R[u] is joined with a table that is the same for all data sets; each private row gives rows that depend on it and that table.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.2; pitfalls A1 (a kept public row would exist because of no unit at all).
+    Tight   As L1, with a public row that is kept by itself: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A1 (a kept public row would exist because of no unit at all).
     """
     return _reads("L5", () if rel.on is None else (rel.on,), _ids(output(rel.input)) | _ids(rel.public.columns))
 
@@ -106,8 +107,8 @@ def match_units(rel: Match) -> str:
     Claim   the joined rows, owned by the left (and equal right) unit, are local. LEFT keeps rows of the left unit alone.
     Proof   A pair of rows of different units never joins, so R[u] is a function of left[u] and right[u]; a left row without a partner is
             null-extended by looking at right[u] alone. Empty where left[u] is.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.2; pitfalls A8, W2.
+    Tight   As L1, with pairs of different units: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3 (joins on the owner); docs/pitfalls.md A8, W2.
     """
     return _reads("L6", () if rel.on is None else (rel.on,), _ids(output(rel.left)) | _ids(output(rel.right)))
 
@@ -118,8 +119,8 @@ def cap_rows(rel: CapRows) -> str:
     Given   the input is local; the kept rows of a unit are its first ones by a salted hash of the row, ties by all columns.
     Claim   the kept rows are local, at most `rows` of each unit.
     Proof   For a fixed salt the order is a function of the row, equal rows being interchangeable; the choice reads R[u] alone.
-    Tight   test_l1_random_relations_are_local
-    Source  design 4.2; pitfalls A4, W3.
+    Tight   As L1, with a cap over all units: test_l1_what_looks_at_other_units_is_caught. So many rows are kept: test_a5_caps_hold_on_data.
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A4, W3.
     """
     if rel.rows < 1:
         raise Fault("PLAN_BROKEN", "a row cap lies below 1")
@@ -134,8 +135,8 @@ def cells(table: UnitTable) -> str:
             function of that unit's rows and public tables, and there are none where it has no rows.
     Proof   Rows fall into groups and add their integers one by one; clamps act on one cell; the cap ranks a unit's groups by a salted hash of
             (unit, key), which ties to nothing of others. A cell exists only where a row of the unit fell into the group.
-    Tight   test_l1_random_relations_are_local
-    Source  theory 2, bounding rules.
+    Tight   As L1, with groups ranked by how many units they have: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A3, N4.
     """
     return _reads("L8", _scalars(table), _ids(output(table.input)))
 
@@ -159,8 +160,8 @@ def rows_per_unit(rel: Private) -> int | None:
     Proof   Scan: one, if registered. Keep and Compute add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
             row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
-    Tight   test_l9_rows_per_unit_is_reached
-    Source  design 4.2, run-away joins.
+    Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached
+    Source  docs/pitfalls.md A5, N9.
     """
     match rel:
         case Scan(max_rows_per_unit=declared):
@@ -208,8 +209,9 @@ def fixed(rel: Private) -> frozenset[int]:
             left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
             if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
             all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all).
-    Tight   test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed
-    Source  design 4.3, Groups; pitfalls A3, H.
+    Tight   One column more would be wrong: test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed,
+            test_a3_lookup_by_a_row_column_is_not_fixed
+    Source  docs/pitfalls.md A3 and E12.
     """
     match rel:
         case Scan(columns=cols, max_rows_per_unit=1):
@@ -243,8 +245,8 @@ def depends_on(value: Scalar, known: frozenset[int]) -> bool:
     Given   all rows of a unit agree on the known columns.
     Claim   if true, they agree on the expression.
     Proof   Expressions are deterministic functions of the columns they read, all of which are known.
-    Tight   test_h_case_over_a_row_column_is_not_a_unit_key
-    Source  pitfalls H (GROUP BY CASE WHEN v.amount > 10 THEN u.country ..).
+    Tight   One column more would be wrong: test_h_case_over_a_row_column_is_not_a_unit_key
+    Source  docs/pitfalls.md A3 (GROUP BY CASE WHEN v.amount > 10 THEN u.country ..).
     """
     return _ids(columns(value)) <= known
 
@@ -256,8 +258,8 @@ def owning(rel: Private) -> frozenset[int]:
     Claim   in every row the returned columns equal the row's unit.
     Proof   As L10: true at the scan; kept by filters, computed columns, caps, lookups (the private row stays whole) and INNER matches (both
             units are equal); of a LEFT match on the left side alone, as the right side's may be NULL.
-    Tight   test_distinct_units_from_a_null_side
-    Source  design 4.3, Cells.
+    Tight   One column more would be wrong: test_distinct_units_from_a_null_side, test_count_distinct_of_the_null_side_counts_units_with_rows
+    Source  docs/pitfalls.md C6.
     """
     match rel:
         case Scan(unit_columns=own):

@@ -58,8 +58,9 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     Given   a draft, and facts that are functions of public tables.
     Claim   the release meets the preconditions of L1, L8, C1 and P5; it is a function of the draft and the facts alone.
     Proof   Each is checked on the result before it is returned; a plan that breaks one is a Fault.
-    Tight   test_c3_random_releases_stay_within_their_claims
-    Source  design 4.2 to 4.4.
+    Tight   Nothing to reach: a check. That it fails where a plan breaks a lemma: test_a_plan_that_breaks_a_lemma_is_a_fault,
+            test_a_bound_that_is_not_enforced_is_caught
+    Source  The lemmas that it names.
     """
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
     limits = _limits(draft.contributions, rows_per_unit(rel))
@@ -80,8 +81,9 @@ def lemmas(release: Release) -> tuple[str, ...]:
     Given   a release.
     Claim   its cells are functions of their unit's rows (L), and neighbouring data sets move its sums by what the returned C-lemmas say.
     Proof   L1 over the relation, L8 over the cells, C1 to C3 over the bounds.
-    Tight   test_lemmas_name_what_is_used
-    Source  house style.
+    Tight   Nothing to reach: a list. That it names what is used: test_lemmas_name_what_is_used,
+            test_statements_cite_every_lemma_that_a_plan_can_use
+    Source  The lemmas that it names.
     """
     found = {*local(release.table.input), cells(release.table), "C1", "C2", "C3"}
     found.update(s.lemma for s in sensitivities(enforced(release), Adjacency.ADD_REMOVE))
@@ -103,8 +105,8 @@ def warnings(release: Release) -> tuple[str, ...]:
     Given   a release made by `bound`.
     Claim   the sentences are a function of the plan.
     Proof   They were made by R1 from the draft and the plan.
-    Tight   test_warnings_of_the_plan
-    Source  pitfalls W3; design 4.4.
+    Tight   Nothing to reach: words. test_warnings_of_the_plan
+    Source  docs/pitfalls.md W3 and E13.
     """
     return release.warnings
 
@@ -119,7 +121,7 @@ def filled(rel: Private, facts: Facts) -> Private:
     Claim   one combination of private base rows gives at most 10,000 rows.
     Proof   Each lookup multiplies rows by at most its fan-out; the product over the statement is tested.
     Tight   test_n9_fan_out_is_refused_beyond_ten_thousand
-    Source  design 4.2; pitfalls N9, A5.
+    Source  docs/pitfalls.md N9, A5.
     """
     full = _fill(rel, facts)
     lookups = [below for below in walk(full) if isinstance(below, Lookup)]
@@ -166,8 +168,8 @@ def capped(rel: Private, rows: int) -> Private:
     Proof   A match whose inputs both may have several rows per unit (L9) has each capped, above that input's own filters, unless it is proven
             to have no more rows than the cap; a match along a path's unique side, or with a one-row side, cannot multiply. A lookup that
             takes the fan-out of the statement so far beyond 100 has its private input capped. Caps keep locality (L7).
-    Tight   test_a5_joins_of_several_rows_are_capped, test_n9_wide_lookups_are_capped
-    Source  design 4.2, run-away joins; pitfalls A5, W3, N9.
+    Tight   test_a5_caps_hold_on_data, test_a5_joins_of_several_rows_are_capped, test_n9_wide_lookups_are_capped
+    Source  docs/pitfalls.md A5, W3, N9.
     """
     match rel:
         case Scan():

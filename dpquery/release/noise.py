@@ -16,10 +16,19 @@ Row = tuple[Value, ...]
 
 
 def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Noisy:
-    """The released groups with fresh noise on every part.
+    """M6. The released groups with fresh noise on every part.
 
     Listed keys all appear, those without rows as noise around 0. Private keys appear where the noisy count of distinct units passes the threshold;
     that count is the one released. Groups come sorted by key, so that their order tells nothing of the engine's.
+
+    Given   the exact sums, the noise and threshold that were charged, a source of independent bits.
+    Claim   what is released is a function of the noisy vector: the exact integer of each part and group plus a draw of its own (M5). Over listed
+            keys it is all of that vector, over private keys the groups whose noisy count of units, less (minimum - 1), reaches the threshold.
+    Proof   Exact integers leave this module as arguments of one addition each. Groups out of the key list are never looked up. The other parts of
+            groups that do not pass are not drawn: as draws are independent, that is as drawing and dropping them. Keys alone decide the order.
+    Tight   Nothing to reach: a sum. Too little noise, or a threshold too low, is found out: test_a_third_of_the_noise_is_found_out,
+            test_a_threshold_too_low_is_found_out
+    Source  Dwork et al. 2006 (Laplace mechanism); Korolova et al. 2009 (thresholds).
     """
     match release.keys:
         case NoKeys():

@@ -39,6 +39,7 @@ def real(x: Fraction) -> mp.mpf:
     return mp.mpf(x.numerator) / x.denominator
 
 
+@pytest.mark.lemma("V1")
 @settings(deadline=None, max_examples=60)
 @given(RHOS, DELTAS)
 def test_epsilon_is_the_least_that_the_proposition_gives(rho: Fraction, delta: Fraction) -> None:
@@ -50,6 +51,7 @@ def test_epsilon_is_the_least_that_the_proposition_gives(rho: Fraction, delta: F
             assert best(real(rho), real(epsilon) * (1 - mp.mpf(10) ** -12)) > mp.log(real(delta))
 
 
+@pytest.mark.lemma("V3")
 @settings(deadline=None, max_examples=60)
 @given(RHOS, EPSILONS)
 @example(Fraction(33197517267, 500000000), Fraction(1, 10**6))
@@ -62,6 +64,7 @@ def test_delta_is_the_least_that_the_proposition_gives(rho: Fraction, epsilon: F
         assert real(delta) <= exact * (1 + mp.mpf(10) ** -9) or delta == Fraction(1, 2**4096)
 
 
+@pytest.mark.lemma("V2")
 @settings(deadline=None, max_examples=60)
 @given(EPSILONS, DELTAS)
 def test_rho_is_the_largest_that_the_proposition_gives(epsilon: Fraction, delta: Fraction) -> None:

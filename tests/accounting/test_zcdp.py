@@ -30,6 +30,7 @@ def gaussian_loss(v: mp.mpf, shift: int, order: mp.mpf) -> mp.mpf:
     return mp.log(total / norm) / (order - 1)
 
 
+@pytest.mark.lemma("Z2", "P4")
 @pytest.mark.parametrize(("b", "shift"), [("1/3", 1), ("1/3", 2), ("1", 1), ("1", 3), ("5/2", 4), ("10", 1), ("10", 10)])
 def test_discrete_laplace_costs_at_most_its_rho(b: str, shift: int) -> None:
     scale = Fraction(b)
@@ -58,6 +59,7 @@ def test_laplace_epsilon_is_reached_by_outcomes_beyond_both_vectors() -> None:
     assert laplace_epsilon(3, b) == Fraction(6, 5)
 
 
+@pytest.mark.lemma("Z1", "P4")
 @pytest.mark.parametrize(("v", "shift"), [("1/4", 1), ("1", 1), ("1", 3), ("56", 5)])
 def test_discrete_gaussian_costs_at_most_its_rho_and_reaches_it(v: str, shift: int) -> None:
     variance = Fraction(v)
@@ -69,6 +71,7 @@ def test_discrete_gaussian_costs_at_most_its_rho_and_reaches_it(v: str, shift: i
         assert max(losses) >= exact * (1 - mp.mpf(10) ** -30)
 
 
+@pytest.mark.lemma("Z2")
 @settings(deadline=None)
 @given(st.fractions(Fraction(1, 10**12), 300, max_denominator=10**12))
 def test_laplace_rho_is_rounded_up_by_little(epsilon: Fraction) -> None:
@@ -89,6 +92,7 @@ def test_laplace_rho_at_all_sizes(text: str) -> None:
     assert laplace_rho_up(epsilon * Fraction(101, 100)) > rho
 
 
+@pytest.mark.lemma("Z3")
 @settings(deadline=None)
 @given(st.one_of(st.fractions(Fraction(1, 10**12), 10**6, max_denominator=10**12), st.sampled_from([Fraction(1, 10**60), Fraction(10**25)])))
 def test_laplace_epsilon_down_is_the_inverse(rho: Fraction) -> None:

@@ -146,6 +146,7 @@ def audited(one: tuple[Prepared, Exact], two: tuple[Prepared, Exact], drawn: Pri
     return max(epsilon_at_least(left, right, delta, alpha), epsilon_at_least(-right, -left, delta, alpha))
 
 
+@pytest.mark.lemma("P1", "P6", "M6")
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("shape", range(len(SHAPES)))
 def test_no_release_tells_more_than_it_costs(folder: Path, adjacency: str, shape: int) -> None:

@@ -124,6 +124,7 @@ def test_claims_are_the_true_worst_case(session: Session, engine: duckdb.DuckDBP
         assert 0.6 < share <= 1 + 1e-9
 
 
+@pytest.mark.lemma("C3", "C4", "C5", "C6", "C7", "L8")
 @pytest.mark.parametrize("sql", WITHIN)
 def test_claims_are_never_passed(session: Session, engine: duckdb.DuckDBPyConnection, sql: str) -> None:
     for claim, norms, share in worst(session, engine, sql):

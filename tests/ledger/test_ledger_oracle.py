@@ -79,6 +79,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.lemma("B1", "B3")
 @settings(max_examples=100, deadline=None)
 @given(st.booleans(), st.lists(STEPS, min_size=5, max_size=25))
 def test_every_interleaving_agrees_with_the_oracle(oversubscribe: bool, steps: list[tuple[str, str, object]]) -> None:

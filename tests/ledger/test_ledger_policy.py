@@ -48,6 +48,7 @@ def test_gaussians_fit_up_to_the_converted_cap(rho: str, delta: str, epsilon: fl
     assert not accepts(account(str(epsilon * (1 - 1e-5)), twice), gaussian(rho))
 
 
+@pytest.mark.lemma("B1")
 def test_a_thousand_small_gaussians_fit_where_basic_composition_allows_a_hundred() -> None:
     # At delta 1e-8 one of these costs more than 0.05, so basic composition allows fewer than 100 in (5, 1e-6); rho adds up more slowly.
     rho = Fraction(6, 10**5)
@@ -95,6 +96,7 @@ def test_delta_conv_stays_when_the_cap_changes() -> None:
     assert accepts(raised, laplace("0.1", "0.0009995"))
 
 
+@pytest.mark.lemma("B1")
 @pytest.mark.parametrize("delta", ["0", "1e-9", "4e-7", "6e-7", "1e-6"])
 @pytest.mark.parametrize("epsilon", ["0.5", "1"])
 def test_a_lowered_cap_accepts_no_more_than_the_largest(epsilon: str, delta: str) -> None:
@@ -137,6 +139,7 @@ def test_what_is_left_fits() -> None:
     assert (full.epsilon, full.rho, full.delta) == (0, 0, 0)
 
 
+@pytest.mark.lemma("B2")
 def test_ladder_is_fixed_in_advance_and_adds_up() -> None:
     fresh, used = account("3", "1e-6"), after(account("3", "1e-6"), gaussian("0.01"))
     rungs = policy.ladder(used)

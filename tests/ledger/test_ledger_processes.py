@@ -33,6 +33,7 @@ def test_two_processes_race_for_the_last_share(shop: Shop) -> None:
     assert opened.verify() == ()
 
 
+@pytest.mark.lemma("B1")
 def test_twelve_processes_at_a_tenth_of_the_cap(shop: Shop) -> None:
     opened = shop.begin(budget=("1", "0"))
     granted = crew("race", shop, 12, 1, "0.1")

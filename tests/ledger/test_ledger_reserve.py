@@ -17,6 +17,7 @@ def failure(shop: Shop, **fields: object) -> SchemaError:
     return caught.value
 
 
+@pytest.mark.lemma("B3")
 def test_a_removed_account_keeps_its_share(shop: Shop) -> None:
     shop.begin(analysts={"alice": ("8", "1e-6")}).charge("alice", laplace("8"), {})
     error = failure(shop, analysts={"bob": ("8", "1e-6")})

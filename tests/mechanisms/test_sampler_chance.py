@@ -40,6 +40,7 @@ def p_value(law: Noise, values: NDArray[np.int64]) -> float:
     return chi_square_p(np.bincount(np.searchsorted(edges, values, side="right"), minlength=len(edges) + 1), expected)
 
 
+@pytest.mark.lemma("M5")
 @pytest.mark.parametrize("law", NOISES, ids=name)
 def test_values(law: Noise) -> None:
     assert p_value(law, draw(law)) > LEAST_P
@@ -81,6 +82,7 @@ def test_low_digits(law: Noise) -> None:
     assert chi_square_p(observed, np.full(64, DRAWS / 64)) > LEAST_P
 
 
+@pytest.mark.lemma("M5")
 @pytest.mark.parametrize("law", NOISES, ids=name)
 def test_successive_draws_are_independent(law: Noise) -> None:
     """Pairs of neighbours, within one call and across two, fall into the cells of a product."""
@@ -106,6 +108,7 @@ def test_two_calls_differ() -> None:
     assert sample(law, 20, bits).tolist() != sample(law, 20, bits).tolist()
 
 
+@pytest.mark.lemma("M5")
 @pytest.mark.parametrize("law", [noise(LAPLACE, Fraction(15, 2)), noise(GAUSSIAN, Fraction(15, 2))], ids=name)
 def test_the_same_law_as_opendp(law: Noise) -> None:
     """OpenDP's samplers, exact too, as a second witness of what the law is."""

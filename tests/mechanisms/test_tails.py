@@ -23,6 +23,7 @@ def places(law: Noise) -> list[int]:
     return sorted({1, 2, 3, *(max(1, k * sigma // 10) for k in (5, 10, 29, 30, 39, 40, 41, 60, 100, 200, 250))})
 
 
+@pytest.mark.lemma("M1")
 @pytest.mark.parametrize("law", TAILED, ids=name)
 def test_tails_enclose_and_are_tight(law: Noise) -> None:
     with mp.workdps(60):
@@ -42,6 +43,7 @@ def test_tails_at_and_below_zero_are_complements(law: Noise) -> None:
             assert 0 <= real(tail_up(law, t)) - exact <= mp.mpf(10) ** -15
 
 
+@pytest.mark.lemma("M1")
 @pytest.mark.parametrize("law", [noise(GAUSSIAN, s) for s in (10**6, 2**45, 2**70)], ids=name)
 def test_wide_gaussian_tails_against_the_normal_law(law: Noise) -> None:
     """Midpoint rule: P(Z >= t) is the normal tail at t - 1/2 but for a part below y^2 / 24 sigma^2."""
@@ -78,6 +80,7 @@ def test_half_width_is_the_least(law: Noise, confidence: str) -> None:
         assert w == 0 or 2 * upper(law, w) > outside
 
 
+@pytest.mark.lemma("M4")
 @pytest.mark.parametrize("law", EXTREME, ids=name)
 def test_half_width_everywhere(law: Noise) -> None:
     for confidence in (Fraction(1, 2), Fraction(95, 100), 1 - Fraction(1, 10**12)):

@@ -29,6 +29,7 @@ def opens(law: Noise, least: int, l0: int, linf: int) -> mp.mpf:
     return -mp.expm1(l0 * mp.log1p(-p))
 
 
+@pytest.mark.lemma("M2")
 @pytest.mark.parametrize("law", LAWS, ids=name)
 @pytest.mark.parametrize("l0", [1, 3, 7, 1000])
 @pytest.mark.parametrize("linf", [1, 20])
@@ -51,6 +52,7 @@ def test_threshold_is_the_least(law: Noise, l0: int, delta: str) -> None:
             assert least == 1 or opens(law, least - 1, l0, linf) > real(Fraction(delta))
 
 
+@pytest.mark.lemma("M3")
 @pytest.mark.parametrize("scale", [Fraction(1, 10**20), Fraction(1, 10**9), 10**6, 2**45, 2**70])
 @pytest.mark.parametrize("delta", [Fraction(1, 10**9), Fraction(1, 10**300), Fraction(1, 10**3000)])
 def test_threshold_everywhere(scale: Fraction, delta: Fraction) -> None:
@@ -89,6 +91,7 @@ def test_the_count_that_is_not_of_units_needs_linf() -> None:
     assert abs(float(ratio) / 115.58 - 1) < 1e-3
 
 
+@pytest.mark.lemma("M2", "M3")
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([LAPLACE, GAUSSIAN]),

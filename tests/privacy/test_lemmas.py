@@ -1,52 +1,218 @@
-"""House rules of the argument: each public function a lemma with its five parts and an id, no float literal, imports that look down."""
+"""House rules of the argument: each public function a lemma with its five parts, an id and tests; its page and its fingerprint are current."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 
+import argument
+import fingerprints
 import pytest
 
+import dpquery
+from dpquery.accounting import convert, pure, zcdp
+from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
 from dpquery.privacy import contribution, cost, locality, resolve
 
-MODULES: tuple[ModuleType, ...] = (locality, contribution, resolve, cost)
+MODULES: tuple[ModuleType, ...] = (locality, contribution, resolve, cost, convert, pure, zcdp)  # whose public functions are all lemmas
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
-FIRST = re.compile(r"([LCRP]\d+)\. \S")
-TESTS = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+ID = re.compile(r"\b[A-Z]\d{1,2}\b")
+LEMMAS = {lemma.id: lemma for lemma in lemmas({})}
+EACH = pytest.mark.parametrize("lemma", LEMMAS.values(), ids=LEMMAS)
 
 
-def lemmas() -> Iterator[FunctionType]:
+def public() -> Iterator[FunctionType]:
     for module in MODULES:
         for name, value in vars(module).items():
             if isinstance(value, FunctionType) and value.__module__ == module.__name__ and not name.startswith("_"):
                 yield value
 
 
-@pytest.mark.parametrize("lemma", list(lemmas()), ids=lambda f: f.__name__)
-def test_a_public_function_is_a_lemma_with_five_parts(lemma: FunctionType) -> None:
-    text = inspect.getdoc(lemma) or ""
-    assert FIRST.match(text)
-    places = [text.find(f"\n{part}") for part in ("Given", "Claim", "Proof", "Tight", "Source")]
-    assert places == sorted(places)
-    assert min(places) > 0
+# ---- lemmas --------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lemma", list(lemmas()), ids=lambda f: f.__name__)
-def test_the_tests_that_a_lemma_names_exist(lemma: FunctionType) -> None:
-    tight = re.search(r"^Tight\s+(.*?)^Source", inspect.getdoc(lemma) or "", re.S | re.M)
-    assert tight
-    named = re.findall(r"test_\w+", tight[1])
-    assert named
-    assert all(f"def {name}(" in TESTS for name in named)
+@pytest.mark.parametrize("function", list(public()), ids=lambda f: f.__name__)
+def test_a_public_function_of_the_argument_is_a_lemma(function: FunctionType) -> None:
+    assert f"{function.__module__}.{function.__name__}" in {lemma.function for lemma in LEMMAS.values()}
 
 
 def test_ids_are_unique() -> None:
-    ids = [(FIRST.match(inspect.getdoc(f) or "") or [""])[0] for f in lemmas()]
-    assert len(ids) == len(set(ids)) > 25
+    ids = [lemma.id for lemma in lemmas({})]
+    assert len(ids) == len(set(ids)) > 45
+
+
+@EACH
+def test_a_lemma_has_its_five_parts_in_order(lemma: Lemma) -> None:
+    assert all((lemma.title, lemma.given, lemma.claim, lemma.proof, lemma.tight, lemma.source))
+    text = inspect.getdoc(function(lemma)) or ""
+    places = [text.find(f"\n{part} ") for part in ("Given", "Claim", "Proof", "Tight", "Source")]
+    assert places == sorted(places)
+
+
+def function(lemma: Lemma) -> Callable[..., object]:
+    module, _, name = lemma.function.rpartition(".")
+    found: Callable[..., object] = getattr(__import__(module, fromlist=[name]), name)
+    return found
+
+
+@EACH
+def test_the_tests_that_a_lemma_names_exist(lemma: Lemma) -> None:
+    assert argument.reached(lemma), f"{lemma.id}: Tight names no test that reaches the claim, or that shows why there is nothing to reach"
+
+
+@EACH
+def test_a_lemma_is_tried(lemma: Lemma) -> None:
+    assert argument.held(lemma), f"{lemma.id}: no test is marked with it: @pytest.mark.lemma({lemma.id!r})"
+
+
+def test_tests_are_marked_with_lemmas_that_exist() -> None:
+    assert argument.known()[1].keys() <= LEMMAS.keys()
+
+
+def test_what_the_text_cites_exists() -> None:
+    """Ids in the docstrings of lemmas, but for those of docs/pitfalls.md, and in the words around the page's tables."""
+    pitfalls = re.compile(r"docs/pitfalls\.md[^.;]*")
+    for lemma in LEMMAS.values():
+        cited = set(ID.findall(" ".join((lemma.given, lemma.claim, lemma.proof, lemma.tight, pitfalls.sub("", lemma.source)))))
+        assert {c for c in cited if c[0] in "LCRPZVMB"} - {"L2"} <= LEMMAS.keys(), lemma.id  # L2 is a norm as well
+    assert set(ID.findall(argument.WORDS)) <= LEMMAS.keys()
+
+
+def test_sources_can_be_found() -> None:
+    """They name literature, other lemmas, or entries of docs/pitfalls.md that are there."""
+    entries = set(re.findall(r"^\| ([A-Z]\d+) \|", (argument.ROOT / "docs/pitfalls.md").read_text(), re.MULTILINE))
+    for lemma in LEMMAS.values():
+        for listed in re.findall(r"docs/pitfalls\.md ((?:(?:, | and )?[A-Z]\d+)+)", lemma.source):
+            assert set(ID.findall(listed)) <= entries, lemma.id
+        assert not re.search(r"\b(design|theory|house style)\b|(?<!docs/)\bpitfalls\b", lemma.source), lemma.id
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_current() -> None:
+    assert README.read_text() == argument.page(), "run `make docs`"
+
+
+def test_the_page_is_read_as_it_is_written() -> None:
+    """From the README alone, which is all that an installed dpquery has, come the tests of each lemma."""
+    for lemma in proofs():
+        assert set(lemma.tests) == {*argument.held(lemma), *argument.reached(lemma)}
+
+
+def test_links_of_the_page_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README.read_text()):
+        assert (README.parent / target).exists(), target
+
+
+# ---- fingerprints --------------------------------------------------------------------------------------------------------------------
+
+
+def test_no_body_changes_without_its_proof_being_read_again() -> None:
+    kept, now = fingerprints.kept(), fingerprints.current()
+    changed = sorted(id for id in {*kept, *now} if kept.get(id) != now.get(id))
+    assert not changed, f"re-read the proof of {', '.join(changed)} (`dpquery proofs {changed[0]}`), then run `make fingerprints`"
+
+
+SAMPLE = '''
+"""A module."""
+
+LIMIT = 3
+
+
+def lemma(x):
+    """Q1. A title."""
+    return _half(x) + other(x)
+
+
+def other(x):
+    """Q2. Another."""
+    return x
+
+
+def _half(x):
+    """Half."""
+    return x / LIMIT  # why
+'''
+ONE = Lemma("Q1", "A title.", "x", "y", "", "", "", "sample.lemma")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("_half(x) + other(x)", "_half(x) - other(x)", False),
+        ("x / LIMIT", "x * LIMIT", False),
+        ("LIMIT = 3", "LIMIT = 4", False),
+        ("def lemma(x)", "def lemma(x, y=1)", False),
+        ('"""Half."""', '"""A half."""', True),
+        ("# why", "# why not", True),
+        ("    return x\n", "    return (x + 1)\n", True),  # Q2 has a fingerprint of its own
+        ("_half(x) + other(x)", "(_half(x)   + other(x))", True),
+    ],
+)
+def test_a_fingerprint_is_that_of_what_a_proof_is_about(old: str, new: str, same: bool) -> None:
+    assert old in SAMPLE
+    before, after = fingerprints.of(ONE, SAMPLE), fingerprints.of(ONE, SAMPLE.replace(old, new))
+    assert (before == after) is same
+
+
+def test_a_fingerprint_holds_the_claim() -> None:
+    for changed in (replace(ONE, claim="z"), replace(ONE, given="z")):
+        assert fingerprints.of(changed, SAMPLE) != fingerprints.of(ONE, SAMPLE)
+    assert fingerprints.of(replace(ONE, proof="z"), SAMPLE) == fingerprints.of(ONE, SAMPLE)
+
+
+# ---- what cites them -----------------------------------------------------------------------------------------------------------------
+
+STATEMENTS = (
+    "SELECT count(*) AS n FROM users",
+    "SELECT status, sum(amount) AS s FROM orders WHERE amount > 3 GROUP BY status",
+    "SELECT status, count(*) AS n FROM orders WHERE status IN ('shipped', 'returned') GROUP BY status",
+    "SELECT product, count(*) AS n FROM order_items GROUP BY product",
+    "SELECT country, avg(age) AS a FROM users GROUP BY country",
+    "SELECT region, count(*) AS n FROM users JOIN countries USING (country) GROUP BY region",
+    "SELECT a.status, count(*) AS n FROM orders a JOIN orders b USING (user_id) GROUP BY a.status",
+    "SELECT x, count(*) AS n FROM users LEFT JOIN (SELECT upper(category) AS x, user_id FROM orders) AS o USING (user_id) GROUP BY x",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 3) status, count(*) AS n FROM orders GROUP BY status",
+)
+
+
+def strings() -> set[str]:
+    """Every id that stands as a text in code, docstrings apart."""
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and ID.fullmatch(node.value):
+                found.add(node.value)
+    return found
+
+
+def test_ids_in_code_are_lemmas() -> None:
+    assert strings() <= LEMMAS.keys()
+
+
+@pytest.mark.lemma("R2")
+def test_statements_cite_every_lemma_that_a_plan_can_use(shop: Callable[[Path], Path], tmp_path: Path) -> None:
+    """Explanations and receipts, over statements that between them use every operator, key rule and bounding."""
+    cited = set[str]()
+    with dpquery.connect(shop(tmp_path / "shop")) as con:
+        for statement in STATEMENTS:
+            explained = con.explain(statement, epsilon="0.1", delta="1e-8").as_dict()
+            receipt = con.query(statement, epsilon="0.1", delta="1e-8").receipt
+            assert receipt["lemmas"] == explained["lemmas"]
+            cited.update(explained["lemmas"])
+            for row in (*explained["releases"], *receipt["releases"]):
+                assert {*row.get("lemmas", ()), row["lemma"]} <= set(explained["lemmas"])
+    assert cited <= LEMMAS.keys()
+    assert cited == strings()
+
+
+# ---- code ----------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", sorted(Path(locality.__file__).parent.glob("*.py")), ids=lambda p: p.name)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
+from typing import Any
 
+import interpreter
 import pytest
 import random_plans as rp
-from interpreter import Data, Row, listed, rows, unit_cells
+from interpreter import Data, Owned, Row, listed, rows, unit_cells
 from neighbours import sample
 
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, output, walk
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output, walk
 from dpquery.plan.scalar import Case, Column, Literal
 from dpquery.privacy import Facts
 from dpquery.privacy.locality import depends_on, fixed, local, owning, rows_per_unit
@@ -21,25 +25,99 @@ from dpquery.values.types import INTEGER, STRING, Value
 
 
 def of_unit(rel: Private, data: Data, unit: int) -> list[str]:
-    return sorted(repr(sorted(row.items())) for owner, row in rows(rel, data) if owner == unit)
+    return sorted(repr(sorted(row.items())) for owner, row in interpreter.rows(rel, data) if owner == unit)
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_l1_random_relations_are_local(seed: int) -> None:
+def stays_local(seed: int) -> bool:
     """In every node of a random plan the rows of v stay as they are when u is removed or replaced; u's own are gone when it is."""
     s = sample(seed)
     gone = s.random.choice(list(s.units))
     others = [v for v in s.units if v != gone]
+    relations = list(walk(s.release.table.input))
     for neighbour in (rp.removed, rp.replaced):
         data = rp.together(neighbour(s.units, gone, s.random), s.public)
-        for rel in walk(s.release.table.input):
-            assert all(of_unit(rel, s.data, v) == of_unit(rel, data, v) for v in others)
+        if any(of_unit(rel, s.data, v) != of_unit(rel, data, v) for rel in relations for v in others):
+            return False
         before, after = (unit_cells(s.release.table, d, listed(s.release)) for d in (s.data, data))
-        assert {at: c for at, c in before.items() if at[0] != gone} == {at: c for at, c in after.items() if at[0] != gone}
+        if {at: c for at, c in before.items() if at[0] != gone} != {at: c for at, c in after.items() if at[0] != gone}:
+            return False
     data = rp.together(rp.without(s.units, gone), s.public)
-    assert all(of_unit(rel, data, gone) == [] for rel in walk(s.release.table.input))
+    return all(of_unit(rel, data, gone) == [] for rel in relations)
 
 
+@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8")
+@pytest.mark.parametrize("seed", range(150))
+def test_l1_random_relations_are_local(seed: int) -> None:
+    assert stays_local(seed)
+
+
+# ---- operators that look at other units are seen -------------------------------------------------------------------------------------
+
+Right = Callable[[Private, Data], Owned]
+
+
+def one_of_a_kind(rel: Private, data: Data, right: Right) -> Owned:
+    """A scan that keeps the first row of each kind, whosever it is."""
+    owned = right(rel, data)
+    return list({repr(list(row.values())[-1]): (unit, row) for unit, row in reversed(owned)}.values()) if isinstance(rel, Scan) else owned
+
+
+def if_many(rel: Private, data: Data, right: Right) -> Owned:
+    """A filter on the number of all rows."""
+    owned = right(rel, data)
+    return owned if not isinstance(rel, Keep) or len(owned) % 2 else owned[:0]
+
+
+def shares(rel: Private, data: Data, right: Right) -> Owned:
+    """A column of the number of all rows."""
+    owned = right(rel, data)
+    return [(unit, {**row, rel.items[0][0].id: len(owned)}) for unit, row in owned] if isinstance(rel, Compute) else owned
+
+
+def kept_public_rows(rel: Private, data: Data, right: Right) -> Owned:
+    """A lookup that keeps the public rows that nobody meets, for every unit that there could be."""
+    nothing = {c.id: None for c in output(rel)}
+    return [*right(rel, data), *((unit, nothing) for unit in range(1, 5))] if isinstance(rel, Lookup) else right(rel, data)
+
+
+def anybodys(rel: Private, data: Data, right: Right) -> Owned:
+    """A join in which rows of different units meet."""
+    if not isinstance(rel, Match):
+        return right(rel, data)
+    return [(unit, {**row, **other}) for unit, row in interpreter.rows(rel.left, data) for _, other in interpreter.rows(rel.right, data)]
+
+
+def first_of_all(rel: Private, data: Data, right: Right) -> Owned:
+    """A cap that is a LIMIT."""
+    owned = right(rel, data)
+    return sorted(owned, key=lambda o: repr(o[1]))[: rel.rows] if isinstance(rel, CapRows) else owned
+
+
+@pytest.mark.parametrize(
+    "wrong", [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all], ids=["L2", "L3", "L4", "L5", "L6", "L7"]
+)
+def test_l1_what_looks_at_other_units_is_caught(wrong: Callable[[Private, Data, Right], Owned], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the same random relations on which the right operators pass."""
+    right = interpreter.rows
+    monkeypatch.setattr(interpreter, "rows", lambda rel, data: wrong(rel, data, right))
+    assert any(not stays_local(seed) for seed in range(150))
+
+
+def test_l8_groups_ranked_by_all_units_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cap on groups that prefers those that others are in too."""
+
+    def popular(grouped: Mapping[tuple[Any, Any], Any], groups: int, salt: str) -> list[tuple[Any, Any]]:
+        many = Counter(key for _, key in grouped)
+        ranked: dict[Any, list[Any]] = {}
+        for unit, key in sorted(grouped, key=lambda at: (many[at[1]], repr(at[1]))):
+            ranked.setdefault(unit, []).append((unit, key))
+        return [at for own in ranked.values() for at in own[:groups]]
+
+    monkeypatch.setattr(interpreter, "_first_groups", popular)
+    assert any(not stays_local(seed) for seed in range(150))
+
+
+@pytest.mark.lemma("L9", "L10", "L11", "L12")
 @pytest.mark.parametrize("seed", range(150))
 def test_l9_l10_l12_hold_on_random_relations(seed: int) -> None:
     """No unit has more rows than rows_per_unit says; fixed columns have one value per unit; owning columns hold the unit."""
@@ -138,6 +216,18 @@ def test_l9_rows_per_unit_is_reached() -> None:
     assert len(rows(rel, data)) == 9
 
 
+def test_l9_matches_are_reached() -> None:
+    """Capped sides of a unit with more rows than that: the product of a match, and no more than a side along a unique key."""
+    orders = [{"oid": i, "uid": 1, "item": "x", "amount": 1, "score": None} for i in range(9)]
+    data = Data({"orders": orders})
+    again = WORLD.scan("orders")
+    both = Match(CapRows(ORDERS, 3), CapRows(again, 4), Join.INNER, None)
+    assert len(rows(both, data)) == rows_per_unit(both) == 12
+    same = call("eq", column(ORDERS, "oid"), column(again, "oid"))
+    single = Match(CapRows(ORDERS, 9), CapRows(again, 9), Join.INNER, same, single=True)
+    assert len(rows(single, data)) == rows_per_unit(single) == 9
+
+
 def test_l9_bounds() -> None:
     assert rows_per_unit(ORDERS) is None
     assert rows_per_unit(CapRows(ORDERS, 5)) == 5
@@ -160,6 +250,7 @@ def test_distinct_units_from_a_null_side() -> None:
     assert owning(ITEMS) == set()
 
 
+@pytest.mark.lemma("R1")
 @pytest.mark.parametrize(
     "rel",
     [

@@ -235,6 +235,7 @@ def test_n9_wide_lookups_are_capped() -> None:
     assert caps(release(lookup(USERS, "p", "country"), fanouts={"p": 500}).table.input) == []  # one row each
 
 
+@pytest.mark.lemma("R4")
 def test_n9_fan_out_is_refused_beyond_ten_thousand() -> None:
     rel = lookup(lookup(ORDERS, "p", "item"), "q", "item")
     assert release(rel, fanouts={"p": 100, "q": 100})
@@ -243,6 +244,7 @@ def test_n9_fan_out_is_refused_beyond_ten_thousand() -> None:
     refused("FANOUT", both, fanouts={"p": 101, "q": 100})
 
 
+@pytest.mark.lemma("R5", "L7")
 def test_a5_caps_hold_on_data() -> None:
     """A unit of 30 rows joined with itself twice: at most 10 * 10 * 10 rows come out, whatever it has."""
     rel = release(Match(Match(ORDERS, WORLD.scan("orders"), Join.INNER, None), WORLD.scan("orders"), Join.INNER, None)).table.input
@@ -272,6 +274,7 @@ def test_one_row_units_need_no_row_cap() -> None:
 # ---- what is said --------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lemma("R3")
 def test_warnings_of_the_plan() -> None:
     joined = Match(ORDERS, WORLD.scan("orders"), Join.INNER, None)
     assert warnings(release(USERS)) == ()
@@ -296,6 +299,7 @@ def test_the_cap_on_rows_is_warned_of_where_the_statement_did_not_set_it() -> No
     assert release(USERS).warnings == ()
 
 
+@pytest.mark.lemma("R2")
 def test_lemmas_name_what_is_used() -> None:
     joined = Match(Keep(ORDERS, call("is_null", ITEM)), USERS, Join.INNER, None)
     found = lemmas(release(joined, [COUNTRY]))
@@ -310,6 +314,7 @@ def _everything() -> Private:
     return lookup(Compute(ORDERS, ((Column(990, "n", INTEGER), AMOUNT),)), "p", "item")
 
 
+@pytest.mark.lemma("R1")
 def test_bounding_reads_the_plan_alone() -> None:
     """The same draft gives the same release, for both adjacencies."""
     assert release(ORDERS, [ITEM]) == release(ORDERS, [ITEM], adjacency=Adjacency.REPLACE_ONE)

@@ -151,6 +151,7 @@ MISSED = {"weighed rows": Adjacency.REPLACE_ONE, "weighed rows in groups": Adjac
 """Row weights: replace-one is charged as removing and adding, which one group of both signs does not reach."""
 
 
+@pytest.mark.lemma("C3")
 @pytest.mark.parametrize("name", CASES)
 def test_a_unit_reaches_the_claim(made: World, name: str) -> None:
     case = CASES[name]

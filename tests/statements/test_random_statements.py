@@ -30,6 +30,7 @@ def run(seed: int) -> Counter[str]:
     return said
 
 
+@pytest.mark.lemma("L1", "C3", "P6", "M6")
 @pytest.mark.parametrize("start", range(0, WORLDS, 10))
 def test_random_statements(start: int) -> None:
     said = sum((run(seed) for seed in range(start, start + 10)), Counter[str]())
