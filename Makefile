@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all audit lint format types imports docs fingerprints bench clean
+.PHONY: help install demo test test-all coverage mutants audit lint format types imports docs fingerprints bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,13 @@ test-all: $(READY)  ## run the tests, the slow ones too
 
 audit: $(READY)  ## attack the product at length: up to an hour
 	$(BIN)/python -m pytest -n 2 -m audit
+
+coverage: $(READY)  ## run the tests and check that they take every branch of the rooms that privacy rests on
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit' --cov --cov-report=term-missing
+
+mutants: $(READY)  ## change the argument and the accounting in every small way; a change that no test notices must be listed with a reason
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/python tests/mutation/survivors.py
 
 lint: $(READY)  ## check style and format
 	$(BIN)/ruff check .
