@@ -60,7 +60,7 @@ def log(schema: Path) -> list[dict[str, Any]]:
 
 
 def events(schema: Path) -> list[str]:
-    return [body["event"] for body in log(schema) if body["event"] in ("charged", "released", "failed", "timeout", "refused")]
+    return [body["event"] for body in log(schema) if body["event"] in ("charged", "released", "failed", "timeout", "interrupted", "refused")]
 
 
 def until_charged(schema: Path, process: subprocess.Popen[str]) -> None:
@@ -135,7 +135,8 @@ def test_an_interrupt_after_the_charge_says_so(made: Callable[..., Path]) -> Non
     assert error["code"] == "INTERRUPTED"
     assert "stays charged" in error["message"]
     no_secret(out, err)
-    assert events(schema) == ["charged", "failed"]
+    assert events(schema) == ["charged", "interrupted"], "that there was no answer by then tells what a time-out tells"
+    assert "counts as a time-out" in error["message"]
     assert f"Ledger entry: {log(schema)[-1]['entry']}" in err
 
 

@@ -26,7 +26,7 @@ def explanation(found: Explanation) -> Lines:
     yield from _by_rows(found.releases)
     yield from (Text(f"Note: {safe(note)}.") for note in bounds({"releases": found.releases}))
     yield Text("")
-    yield facts(_keys(found.keys))
+    yield facts([*_keys(found.keys), *_reply(found.response_quantum)])
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)
     yield Text("\nWhat would run (before noise):")
     yield from map(safe, found.sql.splitlines())
@@ -88,6 +88,11 @@ def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "groups", f"those of {names} whose noisy number of {units} reaches {keys['threshold']}"
 
 
+def _reply(quantum: str | None) -> Iterator[tuple[str, str]]:
+    if quantum is not None:
+        yield "reply", f"leaves a whole multiple of {quantum} s after it is asked"
+
+
 def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
     """A budget for people: raw sums, the cap and what it promises, the ladder, and how many queries more would fit."""
     content = found.as_dict()
@@ -104,7 +109,7 @@ def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
         ]
     )
     if content["locked"]:
-        yield Text("The account is locked: too many statements ran out of time. The data owner can unlock it.")
+        yield Text("The account is locked: too many statements ran out of time or memory, or were interrupted. The data owner can unlock it.")
     if content["unsafe_testing"]:
         yield Text("UNSAFE TESTING: the schema lifts the limits; answers protect nobody.")
     yield from _ladder(content["ladder"])

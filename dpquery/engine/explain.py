@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
 from dpquery.engine import receipt
+from dpquery.ledger.amounts import text
 from dpquery.privacy import lemmas
 from dpquery.schema.model import Schema
 
@@ -19,7 +20,10 @@ JSON = Any
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid."""
+    """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid.
+
+    `response_quantum` is the time grid on which the reply leaves, in seconds as a decimal string; None: it leaves at once.
+    """
 
     price: Mapping[str, JSON]
     releases: list[JSON]
@@ -27,6 +31,7 @@ class Explanation:
     lemmas: tuple[str, ...]
     columns: tuple[str, ...]
     warnings: tuple[str, ...]
+    response_quantum: str | None
     sql: str
 
     def as_dict(self) -> dict[str, JSON]:
@@ -38,6 +43,7 @@ class Explanation:
             "lemmas": list(self.lemmas),
             "columns": list(self.columns),
             "warnings": list(self.warnings),
+            "response_quantum": self.response_quantum,
             "sql": self.sql,
         }
 
@@ -58,5 +64,6 @@ def explanation(prepared: Prepared, schema: Schema) -> Explanation:
         lemmas=tuple(lemmas(release)),
         columns=tuple(output.name for output in prepared.question.post.outputs),
         warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema)),
+        response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
         sql=prepared.lowered.text,
     )

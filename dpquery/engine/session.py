@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic
 from typing import cast
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
+from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts
-from dpquery.engine import asking, data, receipt
+from dpquery.engine import asking, data, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
+from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.receipt import JSON
 from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
@@ -39,7 +40,9 @@ from dpquery.values.noisy import Noisy
 Progress = Callable[[float], None]
 
 # Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
-BLAMELESS = frozenset({"INTERRUPTED", "DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
+BLAMELESS = frozenset({"DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
+LATE = GRACE + 1.0  # seconds after its time limit within which a statement that runs into it has ended: its reply leaves after them, in any case
+TICK = 1.0  # seconds between two signs of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,9 @@ class Prepared:
 class Session:
     """One analyst's door to one data set. Threads take turns."""
 
-    def __init__(self, schema: Schema, analyst: str | None, ledger: Path | None) -> None:
+    def __init__(self, schema: Schema, analyst: str | None, ledger: Path | None, clock: Clock = pace.SYSTEM) -> None:
         self.schema = schema
+        self._clock = clock
         self.analyst = analyst or "default"
         self.ledger_path = ledger or schema.default_ledger
         self._ledger: Ledger | None = None
@@ -76,7 +80,11 @@ class Session:
         confidence: asking.Amount | None = None,
         progress: Progress | None = None,
     ) -> Answer:
-        """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged."""
+        """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged.
+
+        Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
+        """
+        grid = pace.begin(self.schema.limits, self._clock)
         with self._turn:
             ledger = self.ledger
             try:
@@ -90,7 +98,8 @@ class Session:
                 if not _of_ledger(failure):
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
-            return self._release(prepared, entry, record, ledger, progress)
+            with _ticking(progress, grid):
+                return self._release(prepared, entry, record, ledger, grid)
 
     def explain(
         self,
@@ -134,21 +143,40 @@ class Session:
         self.backend.bind(lowered)
         return Prepared(sql, question, ask, release, priced, lowered)
 
-    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, progress: Progress | None) -> Answer:
-        """Everything after the charge: run, re-derive the price, add noise, finish. Whatever breaks here stays charged."""
-        try:
-            noisy = self._noisy(prepared, record["data_version"], ledger, progress)
-            answer = self._finish(noisy, prepared, entry, record, ledger)
-        except BaseException as broken:
-            raise self._charged(broken, entry, ledger) from None
-        _settle(ledger, entry, "released")
-        return answer
+    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, grid: Pace) -> Answer:
+        """Everything after the charge: run, re-derive the price, add noise, finish, wait. Whatever breaks here stays charged.
 
-    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger, progress: Progress | None) -> Noisy:
+        An interrupt leaves at once: whoever makes it chooses its moment, which so tells nothing. That there was no reply before it may.
+        """
+        limit = grid.clock.now() + float(self.schema.limits.timeout) + LATE
+        try:
+            reply = self._reply(prepared, entry, record, ledger)
+            self._let_go(grid)
+            grid.wait(limit if isinstance(reply, Fault) and reply.code == "ENGINE_TIMEOUT" else 0.0)
+            outcome = _outcome(reply)
+        except KeyboardInterrupt:
+            self._drop_backend()
+            outcome = "failed" if grid.silent else "interrupted"
+            counted = "" if grid.silent else ", and it counts as a time-out"
+            reply = Fault("INTERRUPTED", f"the query was interrupted (the price stays charged{counted})", entry=entry.id)
+        _settle(ledger, entry, outcome)
+        if isinstance(reply, Fault):
+            raise reply
+        return reply
+
+    def _reply(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer | Fault:
+        """The answer, or what the analyst is told instead; an interrupt alone is raised."""
+        try:
+            return self._finish(self._noisy(prepared, record["data_version"], ledger), prepared, entry, record, ledger)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as broken:
+            return _told(broken, entry)
+
+    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> Noisy:
         """The noisy sums. Exact ones do not leave this function."""
         types = tuple(key.type for key in prepared.release.table.keys)
-        with _ticking(progress):
-            exact = self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
+        exact = self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
         if self._version(ledger) != version:
             raise Fault(
                 "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
@@ -173,23 +201,6 @@ class Session:
         )
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
-
-    def _charged(self, broken: BaseException, entry: Entry, ledger: Ledger) -> BaseException:
-        """What the analyst is told of a failure after the charge: a constant Fault with the entry's id. The entry is marked, never refunded."""
-        if isinstance(broken, Fault) and _of_ledger(broken):
-            message = "the ledger failed after the charge; the answer is withheld (the price stays charged)"
-            fault = Fault(broken.code, message, instead="tell the data owner, who sees to the ledger", entry=entry.id)
-        elif isinstance(broken, Fault):
-            fault = Fault(broken.code, broken.message + " (the price stays charged)", instead=broken.instead, entry=entry.id)
-        elif isinstance(broken, KeyboardInterrupt):
-            fault = Fault("INTERRUPTED", "the query was interrupted (the price stays charged)", entry=entry.id)
-            self._drop_backend()
-        else:
-            fault = Fault(
-                "INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id
-            )
-        _settle(ledger, entry, "failed" if fault.code in BLAMELESS or _of_ledger(fault) else "timeout")
-        return fault
 
     # ---- what is opened on first use ---------------------------------------------------------------------------------------------
 
@@ -221,6 +232,11 @@ class Session:
             )
         return version
 
+    def _let_go(self, grid: Pace) -> None:
+        """On a grid the engine has ended before the reply leaves: neither its end nor what it still holds of the data shows in what follows."""
+        if grid.quantum is not None:
+            self._drop_backend()
+
     def _drop_backend(self) -> None:
         if self._backend is not None:
             self._backend.close()
@@ -244,6 +260,23 @@ def _of_ledger(error: Error) -> bool:
     return error.code.startswith("LEDGER_")
 
 
+def _told(broken: BaseException, entry: Entry) -> Fault:
+    """What the analyst is told of a failure after the charge: constant words, with the entry's id."""
+    if isinstance(broken, Fault) and _of_ledger(broken):
+        message = "the ledger failed after the charge; the answer is withheld (the price stays charged)"
+        return Fault(broken.code, message, instead="tell the data owner, who sees to the ledger", entry=entry.id)
+    if isinstance(broken, Fault):
+        return Fault(broken.code, broken.message + " (the price stays charged)", instead=broken.instead, entry=entry.id)
+    return Fault("INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id)
+
+
+def _outcome(reply: Answer | Fault) -> Outcome:
+    """What the ledger keeps of a reply after the charge."""
+    if isinstance(reply, Answer):
+        return "released"
+    return "failed" if reply.code in BLAMELESS or _of_ledger(reply) else "timeout"
+
+
 def _settle(ledger: Ledger, entry: Entry, outcome: Outcome) -> None:
     """The charge has its outcome in the log. Where the ledger fails meanwhile it stays without one, as after a crash: the charge holds either way."""
     with suppress(Fault):
@@ -261,16 +294,17 @@ def _foreseen() -> Iterator[None]:
 
 
 @contextmanager
-def _ticking(progress: Progress | None) -> Iterator[None]:
-    """Elapsed seconds to `progress` each second: time only, never the engine's own measure of how far it is."""
+def _ticking(progress: Progress | None, grid: Pace) -> Iterator[None]:
+    """Elapsed seconds to `progress` each second, or each quantum, until the reply leaves: never the engine's own measure of how far it is."""
     if progress is None:
         yield
         return
-    start, done = monotonic(), Event()
+    now, done = grid.clock.now, Event()
+    start = now()
 
     def tick() -> None:
-        while not done.wait(1.0):
-            progress(monotonic() - start)
+        while not done.wait(grid.quantum or TICK):
+            progress(now() - start)
 
     thread = Thread(target=tick, daemon=True)
     thread.start()

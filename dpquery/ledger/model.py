@@ -13,7 +13,7 @@ from dpquery.accounting.event import Price
 from dpquery.ledger.amounts import ZERO, plus, rounded_up, text, times
 
 JSON = Any
-Outcome = Literal["released", "failed", "timeout"]
+Outcome = Literal["released", "failed", "timeout", "interrupted"]
 
 
 class Kind(StrEnum):
@@ -70,7 +70,7 @@ class Account:
     """One account: the cap in force, the largest it ever had, and the running sums of what was charged.
 
     `tested`: its filter decides about charges (otherwise sums are kept only). `delta_conv`, fixed when the account is made, is the part of delta
-    that converts rho. `strikes` counts time-outs since the last unlock.
+    that converts rho. `strikes` counts time-outs since the last unlock, interrupts among them.
     """
 
     key: str

@@ -10,7 +10,7 @@ from dpquery.ledger.amounts import parsed, text
 from dpquery.ledger.model import JSON, Account, Amounts, Kind, Limit, Terms
 
 FORMAT: Final = 1
-OUTCOMES: Final = frozenset({"released", "failed", "timeout"})
+OUTCOMES: Final = frozenset({"released", "failed", "timeout", "interrupted"})
 Accounts = Mapping[str, Account]
 
 
@@ -24,7 +24,7 @@ def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]
             return (_made(accounts, body),)
         case "caps":
             return (accounts[body["account"]].recapped(_limit(body), body["group"]),)
-        case "timeout":
+        case "timeout" | "interrupted":
             account = accounts[body["account"]]
             return (replace(account, timeouts=account.timeouts + 1, strikes=account.strikes + 1),)
         case "unlocked":

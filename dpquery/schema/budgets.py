@@ -17,6 +17,7 @@ MAX_BUDGET: Final = Decimal(10**6)
 MAX_EPSILON: Final = Decimal(50)  # of one statement
 UNSAFE: Final = Decimal("1e40")  # with `unsafe_testing`: large enough to turn noise off
 MAX_TIMEOUT: Final = Decimal(86_400)
+MIN_QUANTUM: Final = Decimal("0.001")  # a finer grid would hide nothing
 MIN_MEMORY: Final = 16 * 10**6
 MAX_MEMORY: Final = 2**50
 MAX_THREADS: Final = 1024
@@ -76,8 +77,16 @@ def limits(part: LimitsPart, where: Where) -> Limits:
         raise where.error("OUT_OF_RANGE", f"must be above 0 and at most {MAX_TIMEOUT:,} seconds, not {part.timeout}", "limits", "timeout")
     if part.threads > MAX_THREADS:
         raise where.error("OUT_OF_RANGE", f"must be at most {MAX_THREADS:,}, not {part.threads}", "limits", "threads")
-    memory = _memory(part.memory, where)
-    return Limits(timeout=part.timeout, memory=memory, threads=part.threads, timeouts_per_account=part.timeouts_per_account)
+    if part.response_quantum is not None and not MIN_QUANTUM <= part.response_quantum <= MAX_TIMEOUT:
+        message = f"must be {MIN_QUANTUM} to {MAX_TIMEOUT:,} seconds, not {part.response_quantum}"
+        raise where.error("OUT_OF_RANGE", message, "limits", "response_quantum", instead="leave it out: replies then leave at once")
+    return Limits(
+        timeout=part.timeout,
+        memory=_memory(part.memory, where),
+        threads=part.threads,
+        timeouts_per_account=part.timeouts_per_account,
+        response_quantum=part.response_quantum,
+    )
 
 
 def _epsilon(value: Decimal, most: Decimal, unsafe: bool, where: Where, *path: Step) -> None:

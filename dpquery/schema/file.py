@@ -242,6 +242,7 @@ class LimitsPart(Part):
     memory: Line = Field(default="4GB", description="Memory that a statement may use, such as 500MB or 4GB.")
     threads: Count = Field(default=2, description="Threads that a statement may use.")
     timeouts_per_account: Count = Field(default=5, description="Time-outs after which an account is locked, for the ledger's life.")
+    response_quantum: Number | None = Field(default=None, description="Replies leave at whole multiples of so many seconds; absent: at once.")
 
 
 class SourcePart(Part):

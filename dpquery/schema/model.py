@@ -113,12 +113,13 @@ class PerQuery(Model):
 
 
 class Limits(Model):
-    """What one statement may use: seconds, bytes, threads; and how many time-outs an account has for the ledger's life."""
+    """What one statement may use: seconds, bytes, threads; how many time-outs an account has for the ledger's life; the time grid of replies."""
 
     timeout: Decimal = Decimal(60)
     memory: int = 4 * 2**30
     threads: int = 2
     timeouts_per_account: int = 5
+    response_quantum: Decimal | None = None  # seconds
 
 
 class Source(Model):

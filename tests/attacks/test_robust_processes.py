@@ -105,7 +105,7 @@ def test_a_fault_travels_with_its_entry() -> None:
 
 
 def test_an_interrupt_above_the_noise_is_told_as_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine turns an interrupt into an error of its own: it left as that, and after the charge it counted as a time-out."""
+    """The engine turns an interrupt into an error of its own: it left as that, after the charge as a broken engine's."""
     asked, answer = [], post._answer
 
     def interrupted(con: Any, sql: str) -> Any:
@@ -120,7 +120,7 @@ def test_an_interrupt_above_the_noise_is_told_as_one(file: Path, monkeypatch: py
             con.query(COUNT, epsilon="0.1")
         assert caught.value.code == "INTERRUPTED"
         assert caught.value.entry
-        assert (con.budget().entries, con.budget().timeouts) == (1, 0)
+        assert (con.budget().entries, con.budget().timeouts) == (1, 1)
         asked[:] = ["one"]
         with pytest.raises(KeyboardInterrupt):
             con.explain(COUNT, epsilon="0.1")

@@ -33,13 +33,13 @@ def test_a_charge_is_an_entry(shop: Shop) -> None:
 
 def test_outcomes_are_further_entries_and_refund_nothing(shop: Shop) -> None:
     opened = shop.begin()
-    entries = [opened.charge("default", laplace("1"), {}) for _ in range(3)]
+    entries = [opened.charge("default", laplace("1"), {}) for _ in range(4)]
     spent = opened.balance("default").spent
-    for entry, outcome in zip(entries, ("released", "failed", "timeout"), strict=True):
+    for entry, outcome in zip(entries, ("released", "failed", "timeout", "interrupted"), strict=True):
         opened.settle(entry.id, outcome)  # type: ignore[arg-type]
     assert opened.balance("default").spent == spent
-    assert events(opened)[-6:] == ["charged"] * 3 + ["released", "failed", "timeout"]
-    assert opened.balance("default").timeouts == 1
+    assert events(opened)[-8:] == ["charged"] * 4 + ["released", "failed", "timeout", "interrupted"]
+    assert opened.balance("default").timeouts == 2, "an interrupt counts as one"
     assert opened.verify() == ()
 
 
