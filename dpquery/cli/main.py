@@ -173,6 +173,26 @@ def check(
     return failure.ANSWERED if found.ok else SchemaError.exit_status
 
 
+@app.command()
+def proofs(
+    lemma: Annotated[str | None, typer.Argument(metavar="ID", help="One lemma, with its proof.", show_default=False)] = None,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """List the lemmas of the privacy argument.
+
+    EXPLAIN and receipts name what they use of them by the same ids."""
+    from dpquery.cli import output
+    from dpquery.display import proofs as pages
+    from dpquery.engine import proofs as argument
+
+    if lemma is None:
+        found = argument.proofs()
+        output.page(form, [one.as_dict() for one in found], pages.listed(found))
+    else:
+        one = argument.proof(lemma)
+        output.page(form, one.as_dict(), pages.whole(one))
+
+
 app.add_typer(ledgers, name="ledger")
 
 

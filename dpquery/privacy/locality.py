@@ -135,7 +135,7 @@ def cells(table: UnitTable) -> str:
             function of that unit's rows and public tables, and there are none where it has no rows.
     Proof   Rows fall into groups and add their integers one by one; clamps act on one cell; the cap ranks a unit's groups by a salted hash of
             (unit, key), which ties to nothing of others. A cell exists only where a row of the unit fell into the group.
-    Tight   As L1, with groups ranked by how many units they have: test_l1_what_looks_at_other_units_is_caught
+    Tight   As L1, with groups ranked by how many units they have: test_l8_groups_ranked_by_all_units_are_caught
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md A3, N4.
     """
     return _reads("L8", _scalars(table), _ids(output(table.input)))

@@ -68,7 +68,7 @@ def spent(command: Command, schema: Path, analyst: str = "default") -> Any:
 def test_help_lists_the_commands(command: Command) -> None:
     told = command("--help")
     assert told.status == 0
-    for name in ("demo", "tables", "init", "query", "explain", "budget", "ledger", "check"):
+    for name in ("demo", "tables", "init", "query", "explain", "budget", "ledger", "check", "proofs"):
         assert re.search(rf"^  {name} ", told.out, re.MULTILINE)
 
 
