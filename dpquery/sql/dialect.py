@@ -27,6 +27,7 @@ DEEPEST = 60  # brackets within brackets
 LONGEST_RUN = 60  # operators and keywords in a row: NOT NOT NOT ...
 
 LITERALS = (TokenType.NUMBER, TokenType.STRING, TokenType.COMMA)
+BROKEN = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)  # of a parser that misses a part: `SELECT a ->`
 STARTS = ("SELECT", "WITH", "FROM", "(")
 STATEMENTS = (
     "ALTER ANALYZE ATTACH BEGIN CALL CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DESC DESCRIBE DETACH DROP EXECUTE EXPLAIN EXPORT "
@@ -153,7 +154,7 @@ def _tree(text: str, tokens: list[Token], reader: Dialect) -> exp.Expr:
         raise _unparsed(error, text) from None
     except RecursionError:
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", source=text) from None
-    except SqlglotError:
+    except (SqlglotError, *BROKEN):
         raise Refused("SYNTAX", "the statement cannot be read", source=text) from None
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:

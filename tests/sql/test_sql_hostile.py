@@ -144,6 +144,7 @@ def test_queries_do_not_grow_without_limit() -> None:
             "SELECT [epsilon => 1]",
             "SELECT COUNT (epsilon => 1)",
         ),
+        *("SELECT COUNT(*) -> FROM users", "SELECT COUNT(*) ->> FROM users", "SELECT city -> FROM users", "SELECT COUNT(*) FROM users WHERE city ->> "),
     ],
 )
 def test_odd_text(sql: str) -> None:
