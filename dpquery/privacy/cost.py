@@ -77,8 +77,7 @@ def _possible(release: Release, ask: Ask) -> None:
         )
     if ask.rho is not None and ask.delta == 0:
         raise Refused("RHO_NEEDS_DELTA", "a price in rho has no epsilon at delta 0", instead="give a delta, or a price in epsilon")
-    gaussian = Mechanism.GAUSSIAN in (ask.noise, ask.selection if private else None)
-    if gaussian and ask.delta == 0:
+    if ask.noise is Mechanism.GAUSSIAN and ask.delta == 0:
         raise Refused("GAUSSIAN_NEEDS_DELTA", "Gaussian noise needs a delta above 0", instead="give a delta, or noise => LAPLACE")
 
 
@@ -142,8 +141,6 @@ def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], conversion: Fraction
     """Noise whose rhos are at most the parts' shares of the whole rho."""
     ask = plan.ask
     whole = ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
-    if whole == 0:
-        raise Refused("PRICE_TOO_SMALL", "the price buys no noise at this delta", instead="ask for a larger epsilon or delta")
     return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True))
 
 
@@ -292,8 +289,10 @@ def selection_delta(bounds: Enforced, noises: tuple[Noise, ...], least: int | No
     Tight   test_p5_selection_delta_is_reached
     Source  Korolova et al. 2009; Wilson et al. 2020, section 4; docs/pitfalls.md A13, A15.
     """
-    if bounds.selecting is None or least is None:
+    if bounds.selecting is None:
         return Fraction(0)
+    if least is None:
+        raise AssertionError("groups are selected by a threshold alone")
     cell = bounds.cells[bounds.selecting]
     if cell.weighted or cell.low < 0 or cell.high > 1:
         raise AssertionError("groups are selected by counts of distinct units alone")
