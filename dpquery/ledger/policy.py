@@ -33,8 +33,8 @@ def within(cap: Limit, delta_conv: Decimal, spent: Amounts) -> bool:
             charge in: where epsilons add up to at most cap.epsilon the loss is at most that, surely; elsewhere the rho filter converts to
             cap.epsilon but for delta_conv, which is fixed beforehand. Each branch alone is a filter, and both only shrink as sums grow.
             A cap whose delta is lowered below delta_conv uses what there is of it: less is accepted than under the largest cap.
-    Tight   tests/ledger/test_ledger_policy: ten times 0.1 fills 1.0; the last Gaussian that fits fits.
-    Source  Rogers et al. 2016; Whitehouse et al. 2023; the partition argument of theory 1.2.
+    Tight   test_ten_times_a_tenth_fills_one, test_tight_last_gaussian, test_selection_deltas_never_reach_into_delta_conv
+    Source  Rogers et al. 2016 (the filter of epsilons); Whitehouse et al. 2023 (that of rho); the union of the two by the proof above.
     """
     converting = min(delta_conv, cap.delta)
     if spent.delta > minus(cap.delta, converting):
@@ -98,9 +98,15 @@ def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
 
 
 def ladder(account: Account) -> tuple[Rung, ...]:
-    """The filters fixed in advance: rho_0 * 2^j for j = 1, 2, .., each at delta_conv / (j (j + 1)), which add up to delta_conv; past cap and sum.
+    """B2. The filters fixed in advance: rho_0 * 2^j for j = 1, 2, .., each at delta_conv / (j (j + 1)); past cap and sum.
 
-    All rungs hold at once (a union over the ladder), so the smallest one that is at least the spent rho may be read at any time.
+    Given   an account; its charges as in B1.
+    Claim   with the deltas of selection beside them, all rungs hold at once, so that the smallest one that is at least the spent rho may be read
+            at any time, at a moment chosen by looking at the answers too.
+    Proof   Split the transcripts by the rung that is read. On those of rung j the answers are those of a filter that stops at its rho (B1), for
+            which the mass of loss above its epsilon is at most its delta (V1). 1/(j (j + 1)) adds up to at most 1: delta_conv for all of them.
+    Tight   The rung that is read is less than twice the spent rho: test_ladder_is_fixed_in_advance_and_adds_up
+    Source  Rogers et al. 2016 (odometers); Whitehouse et al. 2023.
     """
     top, spent = _room(account.largest.epsilon, account.delta_conv), Fraction(account.spent.rho)
     rungs: list[Rung] = []
@@ -131,7 +137,7 @@ def over_budget(account: Account, own: Account, price: Amounts) -> OverBudget:
 
 def account_locked(account: Account) -> OverBudget:
     """The refusal of every price of a locked account."""
-    message = f"account `{account.name}` is locked after {account.strikes} statements that ran out of time or memory"
+    message = f"account `{account.name}` is locked after {account.strikes} statements that ran out of time or memory, or were interrupted"
     return OverBudget("ACCOUNT_LOCKED", message, instead="ask the data owner to unlock it")
 
 
