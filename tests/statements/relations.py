@@ -145,14 +145,15 @@ def _where(texts: Sequence[str]) -> str:
 
 def views(made: World) -> None:
     """Gives the world two views, and its schema their texts."""
-    for name in ("seen_from_here", "Open_view"):
-        g = Grammar(made.random, made, count=100)  # names that no statement gives again
+    for count, name in enumerate(("seen_from_here", "Open_view"), 1):
+        g = Grammar(made.random, made, count=100 * count)  # names that no statement and no other view gives again
         below = relation(g, g.random.choice([0, 1, 1, 2])) if g.chance(0.8) else public(g)
         dp, plain, items = selected(g, below)
         heads = [f"WITH {', '.join(texts)} " if g.ctes else "" for texts in zip(*g.ctes, strict=True)] or ["", ""]
         made.views[name] = (heads[0] + dp, heads[1] + plain, items, below.unit is not None, _private(made, heads[0] + dp))
     lines = [f"  {name}: {json.dumps(view[0])}" for name, view in made.views.items()]
-    made.schema = loaded(made.text + "views:\n" + "\n".join(lines) + "\n")
+    made.whole = made.text + "views:\n" + "\n".join(lines) + "\n"
+    made.schema = loaded(made.whole)
 
 
 def _private(made: World, text_: str) -> frozenset[str]:

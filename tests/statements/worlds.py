@@ -99,6 +99,7 @@ class World:
     replaced: tuple[str, ...] = ()
     joined_rows: int = 1000
     text: str = ""  # of the schema, without views
+    whole: str = ""  # of the schema, with its views
     views: dict[str, Any] = field(default_factory=dict)  # by name, as the grammar knows them
     materialised: list[str] = field(default_factory=list)  # public relations that stand as tables just now
 
@@ -380,8 +381,8 @@ def world(seed: int) -> World:
     return made
 
 
-def loaded(text: str) -> Schema:
-    return read.loads(text, Path("/nowhere/world.yaml"))
+def loaded(text: str, file: Path = Path("/nowhere/world.yaml")) -> Schema:
+    return read.loads(text, file)
 
 
 def _schema_text(tables: Mapping[str, TableSpec], joined: int) -> str:
