@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpquery.cli import failure, stream
+from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
 from dpquery.cli.options import Analyst, LedgerFile, PageFormat, SchemaFile
 from dpquery.cli.output import Format, Page
@@ -193,6 +194,7 @@ def proofs(
         output.page(form, one.as_dict(), pages.whole(one))
 
 
+app.command()(account)
 app.add_typer(ledgers, name="ledger")
 
 

@@ -1,0 +1,85 @@
+"""Poisson sampling: each unit takes part in a query with probability q, independently and secretly. Neighbours add or remove one unit."""
+
+from __future__ import annotations
+
+import math
+
+from dpquery.accounting.textbook.normal import log_tail
+
+
+def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
+    """The (epsilon, delta) of an (epsilon, delta)-DP query on a Poisson sample.
+
+    Formula  (ln(1 + q (e^epsilon - 1)), q delta)
+    Units    natural.
+    Errors   ValueError unless epsilon, delta >= 0 and 0 < q <= 1.
+    Source   Li, Qardaji and Su 2012; Balle, Barthe and Gaboardi 2018, Theorem 8.
+    Ledger   no: no credit is given for sampling. A sample that serves two queries, or is chosen by a hash, earns none.
+    """
+    if not (0 <= epsilon < math.inf and 0 <= delta < math.inf):
+        raise ValueError("epsilon and delta are finite and not negative")
+    _check(rate)
+    return _amplified(epsilon, rate), rate * delta
+
+
+def sampled_gaussian_renyi(rate: float, sigma: float, order: float) -> float:
+    """The Renyi divergence of Gaussian noise on a Poisson sample, the larger of both directions.
+
+    Formula  ln A / (a - 1); at an integer a, A = sum over i of C(a,i) (1-q)^(a-i) q^i e^((i^2 - i) / (2 sigma^2)); else two series in erfc
+    Units    sigma in units of the sensitivity; a is the order.
+    Errors   ValueError unless 0 < q <= 1, sigma > 0 and a > 1.
+    Source   Mironov, Talwar and Zhang 2019, section 3.3.
+    Ledger   no: no credit is given for sampling.
+    """
+    _check(rate)
+    if not (0 < sigma < math.inf and 1 < order < math.inf):
+        raise ValueError("a positive sigma and an order above 1 are needed")
+    if rate == 1:
+        return order / (2 * sigma * sigma)
+    return (_at_integer if order == int(order) else _between)(rate, sigma, order) / (order - 1)
+
+
+def _amplified(epsilon: float, rate: float) -> float:
+    """For a large epsilon without e^epsilon."""
+    if rate == 1:
+        return epsilon
+    return math.log1p(rate * math.expm1(epsilon)) if epsilon < 1 else epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
+
+
+def _at_integer(rate: float, sigma: float, order: float) -> float:
+    n = int(order)
+    return _log_sum(
+        [_log_binomial(order, i) + i * math.log(rate) + (n - i) * math.log1p(-rate) + (i * i - i) / (2 * sigma * sigma) for i in range(n + 1)]
+    )
+
+
+def _between(rate: float, sigma: float, order: float) -> float:
+    """ln A as two integrals, left and right of where both summands of the mixture are equal; each a series, of whose terms the sizes are added."""
+    middle = sigma * sigma * math.log(1 / rate - 1) + 0.5
+    q, p, double = math.log(rate), math.log1p(-rate), 2 * sigma * sigma
+    terms: list[float] = []
+    last, i = (math.inf, math.inf), 0
+    while True:
+        j = order - i
+        coefficient = _log_binomial(order, i)
+        left = coefficient + i * q + j * p + (i * i - i) / double + log_tail((i - middle) / sigma)
+        right = coefficient + j * q + i * p + (j * j - j) / double + log_tail((middle - j) / sigma)
+        terms += [left, right]
+        if left < last[0] and right < last[1] and max(left, right) < max(terms) - 30:
+            return _log_sum(terms)
+        last, i = (left, right), i + 1
+
+
+def _log_binomial(n: float, i: int) -> float:
+    """ln |C(n, i)|, also for an n that is no integer."""
+    return math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1)
+
+
+def _log_sum(logs: list[float]) -> float:
+    most = max(logs)
+    return most + math.log(math.fsum(math.exp(x - most) for x in logs))
+
+
+def _check(rate: float) -> None:
+    if not 0 < rate <= 1:
+        raise ValueError("a sampling rate is above 0 and at most 1")
