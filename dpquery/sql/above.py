@@ -206,8 +206,8 @@ class Above:
     def _plain(self, node: exp.Expr, where: Where) -> exp.Expr:
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
-        if isinstance(node, exp.In) and take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
-            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if isinstance(node, exp.In):
+            self._check_in(node)
         if isinstance(node, exp.SafeDivide):
             top, bottom = (self.lift(side, where) for side in take(node, "this", "expression"))
             return exp.Div(this=exp.paren(top, copy=False), expression=exp.Nullif(this=bottom, expression=exp.Literal.number(0)))
@@ -234,6 +234,13 @@ class Above:
         """The node itself, over the noisy table's columns."""
         names = ("this", "expressions") if called(node) in FUNCTIONS else NODES[type(node)]
         return rebuild(node, names, lambda child: self.lift(child, where))
+
+    def _check_in(self, node: exp.In) -> None:
+        _, listed, query, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
+        if query is not None:
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if not (listed or unnest or field is not None):
+            raise self.statement.refuse("SYNTAX", "IN stands without a list", node, "x IN (1, 2, 3)")
 
     def _typed_division(self, node: exp.Div, where: Where) -> exp.Expr:
         """A division in a dialect that divides integers into integers: as that dialect would do it, refused where it is not known which it is."""

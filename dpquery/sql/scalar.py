@@ -251,8 +251,10 @@ def _in(node: exp.In, at: At) -> Scalar:
     this, listed, query, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
     if query or unnest or field is not None:
         raise at.refuse("SUBQUERY_HERE", "IN takes a list of literals here", node, "x IN (1, 2, 3), or a join on the privacy unit")
-    if not listed or len(listed) > MANY:
-        raise at.refuse("TOO_COMPLEX", f"IN takes 1 to {MANY:,} literals", node)
+    if not listed:
+        raise at.refuse("SYNTAX", "IN stands without a list", node, "x IN (1, 2, 3)")
+    if len(listed) > MANY:
+        raise at.refuse("TOO_COMPLEX", f"IN takes at most {MANY:,} literals", node)
     return call("in", visit(this, at), *(visit(one, at) for one in listed))
 
 

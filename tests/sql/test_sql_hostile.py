@@ -144,11 +144,33 @@ def test_queries_do_not_grow_without_limit() -> None:
             "SELECT [epsilon => 1]",
             "SELECT COUNT (epsilon => 1)",
         ),
-        *("SELECT COUNT(*) -> FROM users", "SELECT COUNT(*) ->> FROM users", "SELECT city -> FROM users", "SELECT COUNT(*) FROM users WHERE city ->> "),
+        *(
+            "SELECT COUNT(*) -> FROM users",
+            "SELECT COUNT(*) ->> FROM users",
+            "SELECT city -> FROM users",
+            "SELECT COUNT(*) FROM users WHERE city ->> ",
+        ),
     ],
 )
 def test_odd_text(sql: str) -> None:
     code(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *("SELECT COUNT(*) IN () FROM users", "SELECT COUNT(*) IN , 1 FROM users", "SELECT COUNT(*) FROM users HAVING COUNT(*) NOT IN ()"),
+        *(
+            "SELECT COUNT(*) FROM users WHERE age IN ()",
+            "SELECT COUNT(*) FROM users WHERE age IN",
+            "SELECT COUNT(*) FILTER (WHERE age IN) FROM users",
+        ),
+        "SELECT c.region, COUNT(*) FROM users JOIN (SELECT country, region FROM countries WHERE region IN ()) c USING (country) GROUP BY c.region",
+    ],
+)
+def test_in_without_a_list(sql: str) -> None:
+    """The parser reads a list of nothing, which the engine takes for a row of nothing."""
+    assert code(sql) == "SYNTAX"
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
