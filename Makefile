@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage mutants audit lint format types imports docs fingerprints bench clean
+.PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs fingerprints bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: $(READY)  ## run the tests
 
 test-all: $(READY)  ## run the tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 -m 'not audit'
+
+fuzz: $(READY)  ## put made-up statements to the engine for FUZZ_SECONDS (3600), in two processes
+	$(BIN)/python tests/fuzz/campaign.py
 
 audit: $(READY)  ## attack the product at length: up to an hour
 	$(BIN)/python -m pytest -n 2 -m audit

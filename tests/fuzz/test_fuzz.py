@@ -1,0 +1,29 @@
+"""Fuzzing by count: the same statements in each run. `make fuzz` goes on from random seeds, by the clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from fuzzer import Finding, run
+from grounds import ground
+
+
+def findings(name: str, seed: str, count: int) -> tuple[list[Finding], Counter[str]]:
+    found, ends = list[Finding](), Counter[str]()
+    for one in run(ground(name), seed, count):
+        if isinstance(one, Counter):
+            ends = one
+        else:
+            found.append(one)
+    return found, ends
+
+
+@pytest.mark.parametrize(("grounds", "count"), [(("lab", "files"), 1700), (("world-1", "world-3"), 1300)], ids=str)
+def test_fuzzed_statements(grounds: tuple[str, ...], count: int) -> None:
+    """Refused or answered; one SELECT over known tables and functions; nothing else touched. Enough of them get far."""
+    for name in grounds:
+        found, ends = findings(name, "fixed", count)
+        assert not found, "\n".join(f"{one.kind} {one.dialect}: {one.error}\n    {one.text!r}" for one in found)
+        assert ends["accepted"] + ends["answered"] > 0.08 * sum(ends.values()), ends
+        assert len(ends) > 30, ends
