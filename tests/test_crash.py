@@ -120,7 +120,7 @@ def test_death_between_charge_and_release_leaves_the_charge(made: Callable[..., 
         answer = session.query(COUNT)
         assert answer.table.num_rows == 1
         assert session.budget().spent.epsilon == Decimal(1)
-    assert events(schema) == ["charged", "charged", "released"]
+    assert events(schema) == ["charged", "interrupted", "charged", "released"], "who comes next finds that nobody attends to it"
 
 
 def test_an_interrupt_after_the_charge_says_so(made: Callable[..., Path]) -> None:

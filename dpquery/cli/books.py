@@ -69,9 +69,11 @@ def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 def unlock(schema: SchemaFile, analyst: Annotated[str, typer.Option(help="Whose account.", metavar="NAME")], ledger: LedgerFile = None) -> None:
     """Unlock an account.
 
-    It was locked after too many statements that ran out of time; its count starts anew."""
+    It was locked after too many statements that ran out of time or memory, or were interrupted; its count starts anew."""
+    from dpquery.display.text import safe
     from dpquery.engine import open_ledger
 
     with open_ledger(schema, ledger) as opened:
-        opened.unlock(analyst)
-    stream.write(f"unlocked {analyst}\n")
+        account = opened.unlock(analyst)
+    listed = "" if account == analyst else f", the shared account: the schema lists no {safe(analyst)}"
+    stream.write(f"unlocked {safe(account)}{listed}\n")

@@ -85,7 +85,7 @@ class Session:
         Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
         """
         grid = pace.begin(self.schema.limits, self._clock)
-        with self._turn:
+        with self._turn, self.ledger.attended():
             ledger = self.ledger
             try:
                 version = self._admitted(ledger)
@@ -95,7 +95,7 @@ class Session:
                 entry = ledger.charge(self.analyst, prepared.priced.price, record)
             except (Refused, SchemaError, Fault) as failure:
                 failure.source = failure.source or str(sql)
-                if not _of_ledger(failure):
+                if not _of_ledger(failure) and getattr(failure, "entry", None) is None:  # else the ledger knows of it
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
             with _ticking(progress, grid):

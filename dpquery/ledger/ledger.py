@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -20,6 +22,7 @@ from dpquery.schema.model import Schema
 T = TypeVar("T")
 PAGE: Final = 1000  # lines of the log read at a time
 BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most, about
+KEPT: Final = 200  # characters of a refused statement: it costs nothing, so a log must not grow by much of what anybody writes
 
 
 class Ledger:
@@ -37,9 +40,10 @@ class Ledger:
     def charge(self, analyst: str, price: Price, record: Mapping[str, JSON]) -> Entry:
         """The entry of a charge that is on the disk: from here on the question may be answered. Nothing refunds it.
 
-        Raises OverBudget where an account has no room or is locked (logged, nothing charged), Refused UNKNOWN_ANALYST, or a Fault.
+        Raises OverBudget where an account has no room or is locked (logged, nothing charged), Refused UNKNOWN_ANALYST, or a Fault: one that names
+        the entry where an interrupt came right after the charge.
         """
-        keys, amounts, record = reserve.route(self.schema, analyst), _amounts(price), _plain(record)
+        keys, amounts, record, name = reserve.route(self.schema, analyst), _amounts(price), _plain(record), log.new_id()
 
         def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
             accounts = [self._account(tx, key) for key in keys]
@@ -47,11 +51,17 @@ class Ledger:
             if refusal is not None:
                 log.append(tx, _refused(analyst, keys[:1], record, refusal.code, amounts))
                 return refusal
-            charged = {"event": "charged", "analyst": analyst, "accounts": list(keys), **amounts.as_dict(), "record": record}
+            charged = {"id": name, "event": "charged", "analyst": analyst, "accounts": list(keys), **amounts.as_dict(), "record": record}
             row, after = log.append(tx, charged, accounts)
             return row, after[0]
 
-        done = self._write(work)
+        try:
+            done = self._write(work)
+        except KeyboardInterrupt:
+            if self._read(lambda tx: tx.row(name)) is None:
+                raise
+            self.settle(name, "failed")
+            raise Fault("INTERRUPTED", "the query was interrupted before it ran (the price stays charged)", entry=name) from None
         if isinstance(done, OverBudget):
             raise done
         row, own = done
@@ -81,6 +91,19 @@ class Ledger:
 
         self._write(work)
 
+    @contextmanager
+    def attended(self) -> Iterator[None]:
+        """Meanwhile charges made here are attended to. Charges of processes that died are settled first, as interrupted: that one ran out of memory,
+        or was killed because it took long, may say something about the data.
+        """
+
+        def left_behind() -> None:
+            for entry in self._read(lambda tx: sorted(self._reader.charged.keys() - self._reader.settled)):
+                self.settle(entry, "interrupted")
+
+        with self._store.attended(left_behind):
+            yield
+
     # ---- accounts --------------------------------------------------------------------------------------------------------------
 
     def balance(self, analyst: str) -> Balance:
@@ -104,10 +127,11 @@ class Ledger:
             return 0
         return policy.MANY if self.terms.unsafe_testing else policy.count(account, amounts)
 
-    def unlock(self, analyst: str) -> None:
-        """The analyst's account may be charged again after too many time-outs; its count starts anew. For the owner."""
+    def unlock(self, analyst: str) -> str:
+        """The name of the analyst's account, which may be charged again after too many time-outs: its count starts anew. For the owner."""
         key = reserve.route(self.schema, analyst)[0]
-        self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [self._account(tx, key)]))
+        _, (account,) = self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [self._account(tx, key)]))
+        return account.name
 
     # ---- data versions ---------------------------------------------------------------------------------------------------------
 
@@ -320,9 +344,14 @@ def _plain(record: Mapping[str, JSON]) -> JSON:
 
 
 def _refused(analyst: str, own: tuple[str, ...], record: JSON, code: str, asked: Amounts) -> dict[str, JSON]:
-    """The content of a refused question's entry: it costs nothing; `asked` is the price that did not fit."""
-    nothing = Amounts().as_dict()
-    return {"event": "refused", "analyst": analyst, "accounts": list(own), "code": code, "asked": asked.as_dict(), **nothing, "record": record}
+    """The content of a refused question's entry: it costs nothing; `asked` is the price that did not fit.
+
+    Of the record it keeps the beginning of the statement, its length and its hash.
+    """
+    statement, nothing = str(record.get("statement", "")), Amounts().as_dict()
+    digest = sha256(statement.encode(errors="surrogatepass")).hexdigest()
+    kept = {"statement": statement[:KEPT], "characters": len(statement), "sha256": digest}
+    return {"event": "refused", "analyst": analyst, "accounts": list(own), "code": code, "asked": asked.as_dict(), **nothing, "record": kept}
 
 
 def _logged(row: Row) -> Logged:

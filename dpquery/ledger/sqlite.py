@@ -8,12 +8,13 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from dpquery.errors import Fault
+from dpquery.ledger import attendance
 from dpquery.ledger.amounts import parsed, text
 from dpquery.ledger.chain import MALFORMED, START
 from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
@@ -71,6 +72,10 @@ class SqliteStore:
     def damage(self) -> Sequence[str]:
         """What SQLite itself finds wrong with the file."""
         return self._run("BEGIN", lambda tx: tx.damage())
+
+    def attended(self, alone: Callable[[], None]) -> AbstractContextManager[None]:
+        """Meanwhile others see that charges made here are attended to. `alone` is called before that, if nobody attends to any."""
+        return attendance.attended(self.path.parent, alone)
 
     def close(self) -> None:
         """The connection is closed; the last one to close tidies the write-ahead log away."""

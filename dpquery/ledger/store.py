@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar
 
 from dpquery.ledger.model import Account, Row
@@ -79,6 +80,10 @@ class Store(Protocol):
 
     def damage(self) -> Sequence[str]:
         """What the store itself finds wrong with its files."""
+        ...
+
+    def attended(self, alone: Callable[[], None]) -> AbstractContextManager[None]:
+        """Meanwhile others see that charges made here are attended to. `alone` is called before that, if nobody attends to any."""
         ...
 
     def close(self) -> None:

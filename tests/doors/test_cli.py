@@ -433,7 +433,11 @@ def test_ledger_commands(command: Command, fresh: Path) -> None:
     assert "charged" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert command("ledger", "verify", "--schema", fresh).status == 0
-    assert command("ledger", "unlock", "--analyst", "alice", "--schema", fresh).status == 0
+    assert command("ledger", "unlock", "--analyst", "alice", "--schema", fresh).out == "unlocked alice\n"
+    assert (
+        command("ledger", "unlock", "--analyst", "carol", "--schema", fresh).out
+        == "unlocked default, the shared account: the schema lists no carol\n"
+    )
     exported = command("ledger", "export", "--schema", fresh).out.splitlines()
     assert all(json.loads(line) for line in exported)
     told = command("ledger", "create", "--schema", fresh)

@@ -63,7 +63,7 @@ def test_refused_and_unaffordable_questions_are_logged_at_no_cost(shop: Shop) ->
     refused, dear = list(opened.entries())[-2:]
     assert (refused.event, refused.body["code"], refused.body["epsilon"]) == ("refused", "UNKNOWN_TABLE", "0")
     assert (dear.event, dear.body["code"], dear.body["rho"], dear.body["asked"]["epsilon"]) == ("refused", "OVER_BUDGET", "0", "2")
-    assert dear.body["record"] == {"statement": "dear"}
+    assert dear.body["record"]["statement"] == "dear"
     assert opened.balance("default").entries == 0
     assert opened.balance("default").spent.epsilon == 0
 
@@ -109,7 +109,7 @@ def test_time_outs_lock_an_account_until_it_is_unlocked(shop: Shop) -> None:
     opened.charge("bob", laplace("0.1"), {})
     again = shop.open(opened.schema)
     assert again.balance("alice").locked
-    again.unlock("alice")
+    assert again.unlock("alice") == "alice"
     opened.charge("alice", laplace("0.1"), {})
     assert (opened.balance("alice").timeouts, opened.balance("alice").locked) == (3, False)
     assert events(opened)[-2] == "unlocked"
