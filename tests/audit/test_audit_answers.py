@@ -1,0 +1,158 @@
+"""End to end, to the last cell: whole answers of neighbouring data sets, seen by a tester that knows neither noise nor data.
+
+What is done above the noise (arithmetic, HAVING, ORDER BY, LIMIT, windows) must not tell more than the noisy sums do; nor must an answer as an analyst
+gets it, through every room of the product.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+import pytest
+from audit_releases import weaker
+from audit_shapes import LISTED, SALT, made
+from audit_tester import Array, Found, by_histogram, claims, judged
+
+from dpquery.backends.lower import lower
+from dpquery.engine import asking, open_session
+from dpquery.engine.session import Prepared, Session
+from dpquery.mechanisms import Noise, SystemBits, sample
+from dpquery.privacy.cost import Priced
+from dpquery.release import answer as answers
+from dpquery.release import noise
+from dpquery.values.exact import Exact
+
+GROUPS = "acdef"
+UPPER_PARTS = {
+    "ratio above the noise": "SELECT sum(signed) / count(*) AS ratio FROM orders",
+    "HAVING, ORDER BY, LIMIT, rank": "SELECT k, count(*) AS n, sum(signed) / count(*) AS ratio, rank() OVER (ORDER BY count(*) DESC) AS place "
+    f"FROM orders {LISTED} HAVING count(*) > 1 ORDER BY n DESC LIMIT 3",
+    "private keys in order": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2, delta = 0.02) k, count(DISTINCT pid) AS n FROM orders GROUP BY k "
+    "ORDER BY n DESC",
+}
+WHOLE = "SELECT count(*) AS n FROM orders"
+FEW, MANY, QUERIES = 1_500, 20_000, 800
+
+
+def opened(folder: Path) -> tuple[Session, Session]:
+    """The data set with unit 1 and the one without it."""
+    return open_session(made(folder / "one", "add_remove", "high")), open_session(made(folder / "two", "add_remove", "gone"))
+
+
+def exactly(session: Session, sql: str) -> tuple[Prepared, Exact]:
+    prepared = session._prepare(sql, asking.call(None, None, None, None), "duckdb")
+    table = prepared.release.table
+    return prepared, session.backend.run(lower(prepared.release, SALT), tuple(key.type for key in table.keys), len(table.parts))
+
+
+def finished(session: Session, prepared: Prepared, exact: Exact, drawn: Priced, count: int) -> Array:
+    """So many answers by all that follows the sums: noise, aggregates, upper part."""
+    found = []
+    for _ in range(count):
+        noisy = noise.add(exact, prepared.release, drawn, SystemBits())
+        _, table, lost = answers.finished(prepared.question.post, answers.columns(noisy, prepared.release), prepared.release, session.schema.limits)
+        assert not lost
+        found.append(seen(table.select(range(len(prepared.question.post.outputs))).to_pylist()))
+    return np.array(found)
+
+
+def seen(rows: Sequence[dict[str, Any]]) -> list[float]:
+    """An answer as numbers: for each group its place in the answer and its values; NaN where there is none."""
+    width = max((len(row) for row in rows), default=1)
+    if rows and "k" not in rows[0]:
+        return [_number(v) for v in rows[0].values()]
+    by_key = {row["k"]: [float(place), *(_number(v) for name, v in row.items() if name != "k")] for place, row in enumerate(rows)}
+    return [float(len(rows)), *(v for key in GROUPS for v in by_key.get(key, [np.nan] * width))]
+
+
+def _number(value: Any) -> float:
+    return np.nan if value is None else float(value)
+
+
+def padded(one: Array, two: Array) -> tuple[Array, Array]:
+    width = max(one.shape[1], two.shape[1])
+    first, second = (np.pad(side, ((0, 0), (0, width - side.shape[1])), constant_values=np.nan) for side in (one, two))
+    return first, second
+
+
+def shown(one: Array, two: Array, priced: Priced) -> list[Found]:
+    return judged(*by_histogram(*padded(one, two)), claims(priced))
+
+
+def upper_part(folder: Path, name: str, count: int, multiple: str = "1") -> tuple[Priced, list[Found]]:
+    sides = opened(folder)
+    try:
+        (prepared, _), _ = made_of = [exactly(side, UPPER_PARTS[name]) for side in sides]
+        drawn = weaker(prepared.priced, Fraction(multiple))
+        one, two = (finished(side, *given, drawn, count) for side, given in zip(sides, made_of, strict=True))
+        return prepared.priced, shown(one, two, prepared.priced)
+    finally:
+        for side in sides:
+            side.close()
+
+
+def test_arithmetic_above_the_noise_tells_no_more(tmp_path: Path) -> None:
+    _, found = upper_part(tmp_path, "ratio above the noise", FEW)
+    assert not any(f.broken for f in found)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("name", UPPER_PARTS)
+def test_nor_does_any_upper_part(tmp_path: Path, name: str, record_property: Any) -> None:
+    start = process_time()
+    _, found = upper_part(tmp_path / "real", name, MANY)
+    seconds = process_time() - start
+    power = next((m for m in ("0.8", "0.6", "0.5", "0.4", "0.3") if any(f.broken for f in upper_part(tmp_path / m, name, MANY, m)[1])), None)
+    record_property("audit", json.dumps(line(name, found, MANY, seconds, power)))
+    assert not [f for f in found if f.broken]
+    assert power is not None
+
+
+@pytest.mark.audit
+def test_nor_do_answers_as_an_analyst_gets_them(tmp_path: Path, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answer is asked for anew: read, bounded, charged, run and noised."""
+    start = process_time()
+    priced, found = asked(tmp_path / "real")
+    seconds = process_time() - start
+    monkeypatch.setattr(noise, "sample", weak)
+    weakened = asked(tmp_path / "weak")[1]
+    power = "0.3" if any(f.broken for f in weakened) else None
+    record_property("audit", json.dumps(line("whole answers: count", found, QUERIES, seconds, power)))
+    assert not [f for f in found if f.broken]
+    assert power is not None
+
+
+def weak(drawn: Noise, count: int, bits: SystemBits) -> Any:
+    return sample(Noise(drawn.mechanism, drawn.parameter * Fraction(3, 10)), count, bits)
+
+
+def asked(folder: Path) -> tuple[Priced, list[Found]]:
+    sides = opened(folder)
+    try:
+        priced = exactly(sides[0], WHOLE)[0].priced
+        one, two = (np.array([seen(side.query(WHOLE).table.to_pylist()) for _ in range(QUERIES)]) for side in sides)
+        return priced, shown(one, two, priced)
+    finally:
+        for side in sides:
+            side.close()
+
+
+def line(name: str, found: list[Found], count: int, seconds: float, power: str | None) -> dict[str, object]:
+    """A line of the report."""
+    told = [{"name": f.claim.name, "epsilon": f.claim.epsilon, "delta": f.claim.delta, "histogram": [f.epsilon, f.delta]} for f in found]
+    seen_at = None if power is None else f"{power} of the noise"
+    return {
+        "shape": name,
+        "adjacency": "add_remove",
+        "pair": ("high", "gone"),
+        "claims": told,
+        "releases": count,
+        "power": seen_at,
+        "seconds": round(seconds, 1),
+    }
