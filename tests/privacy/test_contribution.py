@@ -169,7 +169,7 @@ def test_c6_few_listed_groups_are_reached() -> None:
 
 
 def test_c6_a_cell_appears_within_a_group() -> None:
-    """SUM in [5, 40]: the unit stays in its group and its cell goes from absent (NULL) to 40, further than 40 - 5 (A18, [a] of house style)."""
+    """SUM in [5, 40]: the unit stays in its group and its cell goes from absent (NULL) to 40, further than 40 - 5 (A18)."""
     made = release(ask("total", per_group=bounds(5, 40)), groups=1, keys=9)
     one, other = orders(1, *[("i1", 20)] * 9), orders(1, ("i1", None))
     assert "linf" in reached(made, data(one), data(other), REPLACE)
