@@ -83,6 +83,7 @@ def test_the_tail_is_drawn_not_clipped(law: Noise, words: int) -> None:
         assert (left + last) / whole > mp.mpf(2) ** (-64 * words) * (1 - mp.mpf(2) ** -60)
 
 
+@pytest.mark.lemma("M5")
 @pytest.mark.parametrize("law", NOISES, ids=name)
 def test_extreme_sources(law: Noise) -> None:
     """All zeros is the most likely value; ones for a while give some value in finite time."""
@@ -117,6 +118,7 @@ def test_the_guide_changes_nothing(law: Noise) -> None:
         assert j == 0 or u >= t[j - 1] + 2
 
 
+@pytest.mark.lemma("M5")
 def test_blocks_cover_each_integer_once() -> None:
     for k in (0, 1, 3):
         values = [sampler._value(j, offset, k) for j in range(40) for offset in range(1 << k)]
@@ -186,6 +188,7 @@ def test_a_whole_round_at_a_tie() -> None:
     assert second.tolist() == [0]
 
 
+@pytest.mark.lemma("M5")
 @pytest.mark.parametrize("law", WIDE, ids=name)
 def test_wide_laws_use_every_bit(law: Noise) -> None:
     values = [int(z) for z in sample(law, 4000, Seeded(11))]
