@@ -381,8 +381,8 @@ def world(seed: int) -> World:
     return made
 
 
-def loaded(text: str, file: Path = Path("/nowhere/world.yaml")) -> Schema:
-    return read.loads(text, file)
+def loaded(text: str) -> Schema:
+    return read.loads(text, Path("/nowhere/world.yaml"))
 
 
 def _schema_text(tables: Mapping[str, TableSpec], joined: int) -> str:
