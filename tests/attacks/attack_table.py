@@ -20,8 +20,15 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
     ),
     4: (
         "Run time that one person's row decides. What is left of it is a named residual risk.",
-        (f"{HERE}04_time_that_depends_on_a_row", "test_crash.py::test_a_runaway_stops_at_the_time_limit_and_the_account_locks"),
-        "answers on a time grid",
+        (
+            f"{HERE}04_time_that_depends_on_a_row",
+            "test_timing.py::test_an_answer_leaves_on_the_grid",
+            "test_timing.py::test_a_failure_leaves_on_the_grid",
+            "test_timing.py::test_a_time_out_leaves_at_one_moment",
+            "test_timing_measured.py::test_run_time_tells_of_a_person_unless_replies_leave_on_a_grid",
+            "test_crash.py::test_a_runaway_stops_at_the_time_limit_and_the_account_locks",
+        ),
+        "",
     ),
     5: ("State and side effects.", (f"{HERE}05_side_effects", "test_worker.py::test_only_a_single_select_is_run_or_bound"), ""),
     6: ("Prices and bounds that come from the data.", (f"{HERE}06_prices_and_bounds_from_the_data",), ""),

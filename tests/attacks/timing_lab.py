@@ -15,13 +15,13 @@ tables:
 TERMS = """
 budget: {epsilon: 50, delta: 1e-6}
 per_query: {epsilon: 0.01}
-contribution: {max_groups_contributed: 4, max_rows_per_group: 10}
+contribution: {max_groups_contributed: 4, max_rows_per_group: 10, join_rows_per_unit: 2000}
 """
 DATA = """
 CREATE TABLE people AS SELECT i::INT AS pid FROM range(100) t(i);
 CREATE TABLE visits AS SELECT (i % 100)::INT AS pid, 's' || i AS s FROM range(1000) t(i) WHERE i % 100 <> 8;
 """
-THERE = "INSERT INTO visits SELECT 8, 's' || i FROM range(1000) t(i);"  # a million pairs of rows, all of one person
+THERE = "INSERT INTO visits SELECT 8, 's' || i FROM range(2000) t(i);"  # four million pairs of rows, all of one person
 SLOW = "SELECT count(*) FROM visits a JOIN visits b USING (pid) WHERE pid = 8 AND lower(upper(a.s || b.s)) <> replace(lower(b.s || a.s), '1', '2')"
 QUICK = "SELECT count(*) FROM people"
 

@@ -73,10 +73,13 @@ TABLE: dict[str, Pitfall] = {
     ),
     "A5": Pitfall(
         "Whether a query runs out of time or memory tells of one person's rows.",
-        "Joins within the unit cap rows first, texts are cut and cannot grow; what is left is charged, told in constant words and counted: "
-        "after `timeouts_per_account` the account locks.",
+        "Joins within the unit cap rows first, texts are cut and cannot grow; what is left is charged, told in constant words and counted, as are "
+        "interrupts and processes that die: after `timeouts_per_account` the account locks.",
         (
             *_in("crash", "a_runaway_stops_at_the_time_limit_and_the_account_locks", "a_glutton_stops_at_the_memory_limit"),
+            *_in("runaway", "it_is_refused_when_it_is_read", "it_ends_within_the_limits"),
+            *_in("timing", "a_time_out_leaves_at_one_moment", "an_interrupt_counts_where_having_no_reply_tells_something"),
+            *_in("ledger_attendance", "dead_processes_lock_an_account_like_time_outs"),
             *_in("resolve", "a5_joins_of_several_rows_are_capped", "a5_chains_are_capped_at_each_join", "a5_caps_hold_on_data"),
             *_in("pitfalls_values", "a5_texts_do_not_grow"),
         ),
@@ -348,8 +351,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C11": Pitfall(
         "Progress bars, attached files above the noise and the engine's own counts.",
-        "Progress is elapsed time; above the noise stands an engine that has seen the released table alone.",
-        (*_in("cli", "progress_is_elapsed_time_on_a_terminal_only"), *_in("post", "nothing_else_is_within_reach")),
+        "Progress is elapsed time, until the reply leaves; above the noise stands an engine that has seen the released table alone.",
+        (
+            *_in("cli", "progress_is_elapsed_time_on_a_terminal_only"),
+            *_in("timing", "progress_goes_on_until_the_reply_leaves", "the_engine_is_gone_and_nothing_is_written_before_the_reply_leaves"),
+            *_in("post", "nothing_else_is_within_reach"),
+        ),
     ),
     "C12": Pitfall(
         "A price allotted by the scale of what was found.",
