@@ -13,7 +13,7 @@ from dpquery.mechanisms import Noise
 from dpquery.plan.release import Mechanism
 
 LAPLACE, GAUSSIAN = Mechanism.LAPLACE, Mechanism.GAUSSIAN
-SCALES = (Fraction(1, 3), Fraction(1), Fraction(15, 2), Fraction(1000), Fraction(10**6))
+SCALES = (Fraction(1, 3), Fraction(1), Fraction(15, 2), Fraction(32), Fraction(1000), Fraction(10**6), Fraction(10**9), Fraction(2**60))
 
 
 def noise(mechanism: Mechanism, scale: Fraction | int) -> Noise:
@@ -78,34 +78,3 @@ def upper(law: Noise, t: int) -> mp.mpf:
         return weight(law, t) / (1 + weight(law, 1))
     reach = t + 20 * int(mp.sqrt(real(law.parameter))) + 40
     return mp.fsum(weight(law, z) for z in range(t, reach)) / total_weight(law)
-
-
-def upper_float(law: Noise, t: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(Z >= t) elementwise, good to 10 digits where it is above 1e-12."""
-    size = float(law.parameter)
-    if law.mechanism is LAPLACE:
-        a = np.exp(-1 / size)
-        right = np.exp(-np.abs(t - (t <= 0)) / size) / (1 + a)
-        return np.where(t >= 1, right, 1 - right)
-    sigma = size**0.5
-    if sigma > 1e5:
-        return np.array([float(mp.erfc((int(x) - 0.5) / sigma / 2**0.5)) / 2 for x in t])
-    reach = int(40 * sigma) + 40
-    z = np.arange(-reach, reach + 1)
-    g = np.exp(-(z.astype(float) ** 2) / (2 * size))
-    sums = np.cumsum(g[::-1])[::-1]
-    return np.append(sums, 0.0)[np.clip(t + reach, 0, len(sums))] / g.sum()
-
-
-def chi_square_p(observed: NDArray[np.int64], expected: NDArray[np.float64]) -> float:
-    """The p value of Pearson's test, bins with few expected draws merged from the outside."""
-    order = np.argsort(-expected)
-    observed, expected = observed[order], expected[order]
-    keep = max(1, int(np.searchsorted(-expected, -20.0)))
-    observed = np.append(observed[:keep], observed[keep:].sum())
-    expected = np.append(expected[:keep], expected[keep:].sum())
-    if expected[-1] < 20:
-        observed = np.append(observed[:-2], observed[-2:].sum())
-        expected = np.append(expected[:-2], expected[-2:].sum())
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    return float(mp.gammainc((len(expected) - 1) / 2, statistic / 2, mp.inf, regularized=True))

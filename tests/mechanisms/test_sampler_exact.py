@@ -10,6 +10,7 @@ import pytest
 from exact_laws import GAUSSIAN, LAPLACE, NOISES, Script, Seeded, name, noise, real, total_weight, weight
 
 from dpquery.mechanisms import Noise, sample, sampler
+from dpquery.mechanisms.laws import law_of
 from dpquery.numbers import exp_fixed
 
 ONES = 2**64 - 1
@@ -42,6 +43,31 @@ def test_table_entries_bracket_the_cumulative_law(law: Noise) -> None:
     with mp.workdps(60):
         for t, c in zip(sampler._table(law).thresholds, cumulative(law), strict=True):
             assert int(t) <= c * 2**64 < int(t) + 2
+
+
+def round_weight(law: Noise, z: int) -> mp.mpf:
+    """The probability that a round gives z, relative to that of 0: its block's, times its acceptance; 2^-h for the place in a block drops out."""
+    table = sampler._table(law)
+    magnitude, negative = (z, 0) if z >= 0 else (-1 - z, 1)
+    block, offset = divmod(magnitude, 1 << table.block_bits)
+    index = 2 * block + negative
+    assert sampler._value(index, offset, table.block_bits) == z
+    lows, _ = sampler._cumulative(law_of(law), table.block_bits, 256)
+    chance = lows[index] - (lows[index - 1] if index else 0) if index < len(lows) else 0
+    return mp.mpf(chance) / lows[0] * mp.exp(-real(sampler._exponent(table, index, offset)))
+
+
+@pytest.mark.parametrize("law", [*NOISES, *MORE, *WIDE], ids=name)
+def test_the_pmf_of_a_round_is_the_law(law: Noise) -> None:
+    """At zero, at the edges of blocks, at some scales and far out: P(z) / P(0) = exp(-f(|z|)), to 60 digits of P(0)."""
+    h, size = (
+        1 << sampler._table(law).block_bits,
+        1 + int(mp.floor(real(law.parameter) if law.mechanism is LAPLACE else mp.sqrt(real(law.parameter)))),
+    )
+    places = {0, 1, 2, 3, h - 1, h, h + 1, 2 * h - 1, 2 * h, 7 * h + h // 3, size // 3, size, 2 * size + 1, 5 * size, 9 * size + h // 2}
+    with mp.workdps(90):
+        for z in sorted(places | {-z for z in places}):
+            assert abs(round_weight(law, z) - weight(law, z)) < mp.mpf(10) ** -60
 
 
 @pytest.mark.parametrize("law", [law for law in NOISES if sampler._table(law).block_bits == 0], ids=name)
