@@ -156,7 +156,10 @@ TABLE: dict[str, Pitfall] = {
     "A14": Pitfall(
         "Clipping a person's vector to a length does not bound the number of groups, so that thresholds leak.",
         "A threshold stands behind a cap on groups only; row weights, the other bounding without one, go with public keys.",
-        _in("resolve", "row_weights_go_with_listed_keys_or_none"),
+        (
+            *_in("resolve", "row_weights_go_with_listed_keys_or_none"),
+            *_in("pitfalls_keys", "c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet"),
+        ),
         "clipping to an L2 norm",
     ),
     "A15": Pitfall(
@@ -340,7 +343,10 @@ TABLE: dict[str, Pitfall] = {
     "C9": Pitfall(
         "Truncated geometric selection charged as if delta were spent on lonely groups alone.",
         "Selection is by Laplace or Gaussian thresholds only.",
-        _in("attack_catalogue", "attack_17_thresholds_off_by_one"),
+        (
+            *_in("pitfalls_keys", "c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet"),
+            *_in("attack_catalogue", "attack_17_thresholds_off_by_one"),
+        ),
         "truncated geometric selection",
     ),
     "C10": Pitfall(
@@ -602,7 +608,7 @@ TABLE: dict[str, Pitfall] = {
     "H4": Pitfall(
         "A vector clipped to a length, priced as Laplace noise under bounds that it does not have.",
         "There is no such clip.",
-        _in("cost", "p4_rho_of_patterns"),
+        (*_in("pitfalls_keys", "c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet"), *_in("cost", "p4_rho_of_patterns")),
         "clipping to an L2 norm",
     ),
     "H5": Pitfall(

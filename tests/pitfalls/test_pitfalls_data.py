@@ -12,7 +12,7 @@ import people
 import pytest
 from people import code, one
 
-from dpquery.engine import check, create_ledger, draft_schema, open_session
+from dpquery.engine import check, create_ledger, data, draft_schema, open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Fault, SchemaError
 from dpquery.ledger import open as open_ledger
@@ -64,7 +64,9 @@ def test_a10_no_fingerprint_of_private_data_is_written_or_shown(schema: Path) ->
         answer = session.query("SELECT count(*) FROM visits", epsilon="0.1")
     with open_ledger(schema.with_suffix(".ledger"), read(schema)) as ledger:
         public = "".join(ledger.export()) + str(answer.receipt)
-    marks = [hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest(), str(size), str(mtime)]
+    print_of = data.fingerprint(read(schema))
+    unkeyed = [hashlib.sha256(text.encode()).hexdigest() for text in (print_of, f"dpquery data version\0{print_of}")]
+    marks = [hashlib.sha256(content).hexdigest(), hashlib.md5(content).hexdigest(), str(size), str(mtime), print_of, *unkeyed]
     assert not [mark for mark in marks if mark in public]
     assert answer.receipt["data_version"] == 1
 

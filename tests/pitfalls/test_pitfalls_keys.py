@@ -144,3 +144,13 @@ def test_h_keys_that_where_removes_are_not_shown_as_empty(whole: Session) -> Non
     joined = "codes LEFT JOIN visits ON codes.k = visits.k"
     assert [k for k, _ in rows(whole, f"SELECT codes.k, count(*) FROM {joined} WHERE codes.k IN (1, 9) GROUP BY codes.k")] == [1, 9]
     assert [k for k, _ in rows(whole, "SELECT codes.k, count(*) FROM visits JOIN codes USING (k) WHERE codes.k > 1 GROUP BY codes.k")] == [2, 3, 9]
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["group_selection_strategy = TRUNCATED_GEOMETRIC", "group_selection_strategy = PERMUTE_AND_FLIP", "max_l2_norm = 10", "l2_norm_bound = 10"],
+)
+def test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet(option: str, whole: Session) -> None:
+    """Selection that spends delta at every count, or a norm that bounds no number of groups."""
+    sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-6, {option}) s, count(*) FROM visits GROUP BY s"
+    assert code(whole, sql) in ("UNKNOWN_OPTION", "OPTION_VALUE")

@@ -226,6 +226,9 @@ def test_c1_a_sum_is_clamped_to_what_rows_can_reach(whole: Session) -> None:
     alone = "sum(age, contribution_bounds_per_row => (10, 50)) FROM people"
     assert one(whole, f"SELECT {alone} WHERE pid = 30") == 50
     assert one(whole, f"SELECT {alone} WHERE pid = 1000") == 0
+    rows_of_a_visit = "sum(k + 10, contribution_bounds_per_row => (10, 50)) FROM visits"
+    assert one(whole, f"SELECT {rows_of_a_visit} WHERE vid = 7") == 12
+    assert one(whole, f"SELECT {rows_of_a_visit} WHERE vid = -7") == 0
 
 
 def test_c14_infinities_clamp_and_count(awkward: Pair) -> None:
@@ -283,4 +286,5 @@ def test_a2_row_weights_do_not_go_with_what_does_not_add_up(whole: Session) -> N
 
 
 def test_w1_a_unit_with_few_rows_counts_them_whole(whole: Session) -> None:
+    assert one(whole, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 50) count(*) FROM visits") == 400
     assert one(whole, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 10) count(*) FROM people") == 40
