@@ -1,16 +1,8 @@
-"""A data set of people and their orders for measurements of sensitivity, noise and error bars: schema, tables, and exact sums of a statement."""
+"""A data set of people and their orders for measurements of sensitivity, noise and error bars: schema and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
-import attack_lab
-
-from dpquery.backends.lower import lower
-from dpquery.engine import asking, open_session
-from dpquery.engine.session import Prepared
-from dpquery.values.exact import Exact
 
 SCHEMA = """
 dataset: claims
@@ -40,25 +32,9 @@ CREATE TABLE orders(pid INT, k VARCHAR, signed INT, plus INT, real DOUBLE, money
 CREATE TABLE places(k VARCHAR, r VARCHAR);
 INSERT INTO places VALUES ('a', 'x'), ('a', 'y'), ('b', 'x'), ('c', 'z');
 """
-SALT = 1
 Rows = Sequence[tuple[object, ...]]
 
 
 def inserted(table: str, rows: Rows) -> str:
     """The statement that puts rows into a table."""
     return f"INSERT INTO {table} VALUES " + ", ".join("(" + ", ".join("NULL" if v is None else repr(v) for v in row) + ")" for row in rows) + ";\n"
-
-
-def summed(folder: Path, data: str, adjacency: str, statements: Sequence[str], **how: str) -> list[tuple[Prepared, Exact]]:
-    """Each statement as it is prepared over this data, and its exact sums under one fixed salt."""
-    session = open_session(attack_lab.made(folder, DATA + data, f"{attack_lab.ORDINARY}\nadjacency: {adjacency}", SCHEMA))
-    try:
-        found = []
-        for sql in statements:
-            prepared = session._prepare(sql, asking.call(how.get("epsilon"), how.get("delta"), None, None), "duckdb")
-            table = prepared.release.table
-            exact = session.backend.run(lower(prepared.release, SALT), tuple(key.type for key in table.keys), len(table.parts))
-            found.append((prepared, exact))
-        return found
-    finally:
-        session.close()

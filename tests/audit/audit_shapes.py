@@ -1,4 +1,4 @@
-"""What is audited: statements of every shape that a release can have, over neighbouring data sets that one adversarial unit makes as unlike as it can."""
+"""What is audited: statements of each shape that a release can have, over data sets that one adversarial unit makes as unlike as it can."""
 
 from __future__ import annotations
 
@@ -65,22 +65,21 @@ class Unit:
     values: tuple[float, ...]
 
 
-# As add/remove has it there or not, replace-one one for another. The other units are in groups a, b, g and h.
+# The other units are in groups a, b, g and h.
 UNITS: Mapping[str, Unit | None] = {
     "gone": None,
     "idle": Unit("a", 3, "", 0, HIGH),
     "high": Unit("a", 5, "ef", 3, HIGH),
     "low": Unit("a", 1, "ef", 3, LOW),
-    "elsewhere": Unit("b", 1, "cd", 3, LOW),
-    "elsewhere high": Unit("b", 5, "cd", 3, HIGH),
+    "elsewhere": Unit("b", 5, "cd", 3, HIGH),
     "shared": Unit("a", 5, "ab", 3, HIGH),
-    "shared low": Unit("b", 1, "ab", 3, LOW),
-    "shared elsewhere": Unit("b", 1, "gh", 3, LOW),
-    "shared elsewhere high": Unit("b", 5, "gh", 3, HIGH),
+    "shared elsewhere": Unit("b", 5, "gh", 3, HIGH),
     "both": Unit("a", 5, "ae", 3, HIGH),
     "both low": Unit("b", 1, "ae", 3, LOW),
-    "heap": Unit("a", 5, "e", 5, HIGH),
-    "heap elsewhere": Unit("b", 1, "c", 5, LOW),
+}
+VERSIONS: Mapping[str, tuple[str, ...]] = {  # add/remove has the unit there or gone, replace-one there or there with other rows
+    "add_remove": ("gone", "high", "low", "shared", "both"),
+    "replace_one": ("idle", "high", "elsewhere", "shared", "shared elsewhere", "both", "both low"),
 }
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS"
@@ -111,7 +110,7 @@ SHAPES: Mapping[str, str] = {
     "groups of three at least": f"{CLAUSE}(delta = 0.02, min_privacy_units_per_group = 3) k, count(*) FROM orders GROUP BY k",
     "join with a public table": "SELECT r, count(*), sum(plus) FROM orders JOIN places USING (k) GROUP BY r",
     "join on the unit": "SELECT c, count(*), sum(signed) FROM orders JOIN people USING (pid) GROUP BY c",
-    "self-join on the unit": f"SELECT a.k, count(*) FROM orders a JOIN orders b ON a.pid = b.pid WHERE a.k IN ('a', 'c', 'd', 'e', 'f') GROUP BY a.k",
+    "self-join on the unit": "SELECT a.k, count(*) FROM orders a JOIN orders b ON a.pid = b.pid WHERE a.k IN ('a', 'c', 'd', 'e', 'f') GROUP BY a.k",
     "join along the path": f"SELECT k, sum(price) FROM items JOIN orders USING (oid) {LISTED}",
     "subquery": "WITH w AS (SELECT signed * 2 - plus AS x, k FROM orders WHERE k <> 'b') SELECT sum(x), count(*) FROM w",
     "FILTER": f"SELECT k, count(*) FILTER (WHERE signed > 0), sum(signed) FILTER (WHERE plus <> 3) FROM orders {LISTED}",
@@ -141,12 +140,12 @@ class Pair:
 
 
 def pairs(folder: Path, adjacency: str, shapes: Mapping[str, str] = SHAPES) -> dict[str, Pair]:
-    """For each shape the pair whose loss is the largest, and for private keys, as `<shape>: alone`, the one in which most groups hold unit 1 alone."""
-    exact = {unit: dict(zip(shapes, _sums(folder / adjacency / unit, adjacency, unit, shapes), strict=True)) for unit in UNITS}
+    """Each shape's pair of the largest loss, and for private keys, as `<shape>: alone`, the one in which most groups hold unit 1 alone."""
+    exact = {unit: dict(zip(shapes, _sums(folder / adjacency / unit, adjacency, unit, shapes), strict=True)) for unit in VERSIONS[adjacency]}
     found: dict[str, Pair] = {}
     for shape in shapes:
-        prepared = exact["idle"][shape][0]
-        assert all(exact[unit][shape][0].priced == prepared.priced for unit in UNITS), "the price depends on the data"
+        prepared = exact["high"][shape][0]
+        assert all(sums[shape][0].priced == prepared.priced for sums in exact.values()), "the price depends on the data"
         tried = [Pair(shape, prepared, names, (exact[names[0]][shape][1], exact[names[1]][shape][1])) for names in _neighbours(adjacency)]
         found[shape] = max(tried, key=loss)
         if isinstance(prepared.release.keys, PrivateKeys):
@@ -155,8 +154,9 @@ def pairs(folder: Path, adjacency: str, shapes: Mapping[str, str] = SHAPES) -> d
 
 
 def _neighbours(adjacency: str) -> Iterator[tuple[str, str]]:
-    """The unit is there or gone, or there with other rows. Each test looks at both directions of a pair."""
-    yield from ((one, "gone") for one in UNITS if one != "gone") if adjacency == "add_remove" else permutations([u for u in UNITS if u != "gone"], 2)
+    """Each test looks at both directions of a pair."""
+    first, *others = VERSIONS[adjacency]
+    yield from ((one, first) for one in others) if adjacency == "add_remove" else permutations((first, *others), 2)
 
 
 def loss(pair: Pair) -> float:

@@ -1,9 +1,9 @@
 """Lower bounds on epsilon and delta from what two neighbouring data sets release: a hockey-stick tester.
 
-Each release is a vector of numbers, NaN where a group does not show. A score says how much likelier a release is under one data set than under the
-other. Two testers differ in how they score: the one by likelihood knows the law of the noise and the exact sums; the one by histogram knows neither and
-learns the score from the first half of the releases. An event is "the score is at least t"; t too is chosen on the first half. On the second half
-Clopper-Pearson bounds hold for the probability of the event under either data set, each with probability 1 - ALPHA.
+Each release is a vector of numbers, NaN where a group does not show. A score says how much likelier a release is under one data set than under
+the other. Two testers differ in how they score: the one by likelihood knows the law of the noise and the exact sums; the one by histogram knows
+neither and learns the score from the first half of the releases. An event is "the score is at least t"; t too is chosen on the first half. On the
+second half Clopper-Pearson bounds hold for the probability of the event under either data set, each with probability 1 - ALPHA.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def by_likelihood(out: Array, one: Array, two: Array, priced: Priced) -> Array:
 
 
 def by_histogram(one: Array, two: Array) -> tuple[Array, Array]:
-    """Scores of both data sets' releases (releases by columns), learned from the first halves: each column's log-ratio of two histograms, added up."""
+    """Scores of both data sets' releases (releases by columns), learned from the first halves: log-ratios of histograms, added up."""
     half = len(one) // 2
     total = np.zeros(len(one)), np.zeros(len(two))
     for column in range(one.shape[1]):
