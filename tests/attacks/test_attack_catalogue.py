@@ -306,11 +306,12 @@ def test_attack_16_order_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             clause = sql.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1e20, delta = 1, max_groups_contributed = 100)")
             assert rows(one_way, clause) == rows(other_way, clause)
         options = "epsilon = 1e20, delta = 1, max_groups_contributed = 100"
-        private = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) s, k, count(*) FROM visits GROUP BY s, k"
+        private = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) s, k, row_number() OVER (), count(*) FROM visits GROUP BY s, k"
         for session in (one_way, other_way):
-            keys = [row[:2] for row in rows(session, private)]
-            assert len(keys) > 30
-            assert keys == sorted(keys)
+            found = rows(session, private)
+            assert len(found) > 30
+            assert found == sorted(found)
+            assert [row[2] for row in found] == list(range(1, len(found) + 1)), "as windows see them, too"
         assert [k for k, _ in rows(one_way, "SELECT k, count(*) FROM visits WHERE k IN (4, 1, 3) GROUP BY k")] == [1, 3, 4]
 
 

@@ -189,6 +189,27 @@ def test_another_thread_waits_too(session: Session, stage: Stage) -> None:
     assert waited == [True]
 
 
+def test_the_grid_starts_when_the_question_is_asked(session: Session, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when its turn comes: two questions asked at once leave at points of one grid."""
+    begin, begun, answers = pace.begin, threading.Event(), []
+
+    def noted(*given: Any) -> pace.Pace:
+        grid = begin(*given)
+        begun.set()
+        return grid
+
+    def asleep() -> None:
+        stage.asleep = lambda: None
+        monkeypatch.setattr(pace, "begin", noted)
+        other.start()
+        assert begun.wait(10)
+
+    stage.asleep, other = asleep, threading.Thread(target=lambda: answers.append(session.query(QUICK)), daemon=True)
+    session.query(QUICK)
+    other.join(60)
+    assert (len(answers), stage.slept, stage.now()) == (1, [5], 1005)
+
+
 def test_progress_goes_on_until_the_reply_leaves(tmp_path: Path, stage: Stage) -> None:
     """On a terminal, a line that stopped would show when the engine was done."""
     ticked = threading.Event()
