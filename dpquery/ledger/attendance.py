@@ -6,13 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-try:
-    import fcntl
-except ImportError:  # no such locks here: charges without an outcome stay without one
-    fcntl = None  # type: ignore[assignment]
-
+fcntl: Any = import_module("fcntl") if find_spec("fcntl") else None  # where there are no such locks, charges of the dead keep no outcome
 PATIENCE = 1.0  # seconds that others may look for charges of the dead
 
 
