@@ -113,7 +113,7 @@ class Judge:
         self.backend.nodes.clear()
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
-            with _timed():
+            with timed():
                 prepared = self.session._prepare(text, asking.call(None, None, None, None), dialect)
                 texts.check_noisy(self.backend.shape(prepared.question.post.sql), prepared.question.post.sql)
                 if run:
@@ -174,7 +174,7 @@ def _open_files(pid: int) -> list[str]:
 
 
 @contextmanager
-def _timed() -> Iterator[None]:
+def timed() -> Iterator[None]:
     """Hang is raised after so many seconds of this process's own time."""
 
     def late(number: int, frame: FrameType | None) -> None:
