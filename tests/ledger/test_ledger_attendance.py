@@ -7,6 +7,7 @@ import hashlib
 import os
 import signal
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,22 @@ def test_a_charge_that_nobody_attends_to_any_more_is_settled_as_interrupted(shop
     assert (second.balance("default").timeouts, second.verify()) == (1, ())
     with first.attended():
         assert events(first).count("interrupted") == 1
+
+
+def test_each_of_several_attends_to_its_own(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever was alone at first does not keep others out, nor does its leaving end what others attend to."""
+    first = shop.begin()
+    second, third = shop.open(first.schema), shop.open(first.schema)
+    waits: list[float] = []
+    monkeypatch.setattr("dpquery.ledger.attendance.time.sleep", waits.append)
+    with ExitStack() as early:
+        early.enter_context(first.attended())
+        with second.attended():
+            second.charge("default", laplace("0.1"), {})
+            early.close()
+            with third.attended():
+                assert events(third) == ["charged"], "the second may still answer it"
+    assert waits == []
 
 
 def test_dead_processes_lock_an_account_like_time_outs(shop: Shop) -> None:
