@@ -42,14 +42,16 @@ def grid(argument: Scalar, magnitude: Fraction, fineness: Fraction | None = None
 
 
 def _own_step(argument: Scalar) -> Fraction | None:
-    """The step that the type or the schema gives: 1 for integers, the last digit of decimals, the declared step of a bare float column."""
+    """The step that the schema or the type gives: the declared step of a bare column, else 1 for integers and the last digit of decimals."""
+    if isinstance(argument, Column) and argument.step is not None:
+        return argument.step
     match argument.type.kind:
         case Kind.INTEGER:
             return Fraction(1)
         case Kind.DECIMAL:
             return Fraction(1, 10**argument.type.scale)
         case _:
-            return argument.step if isinstance(argument, Column) else None
+            return None
 
 
 def _ceil_log2(value: Fraction) -> int:

@@ -135,7 +135,9 @@ def test_h_the_grid_follows_the_bounds_that_fix_the_sensitivity() -> None:
     ("argument", "step"),
     [
         (column(INTEGER, within(0, 120)), Fraction(1)),
+        (column(INTEGER, within(0, 120), Fraction(10)), Fraction(10)),
         (column(CENTS, within(0, 500)), Fraction(1, 100)),
+        (column(CENTS, within(0, 500), Fraction(1, 4)), Fraction(1, 4)),
         (column(FLOAT, within(0, 500)), Fraction(2) ** (9 - 44)),
         (column(FLOAT, within(0, 512)), Fraction(2) ** (9 - 44)),
         (column(FLOAT, within(-513, 5)), Fraction(2) ** (10 - 44)),
