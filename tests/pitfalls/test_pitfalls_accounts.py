@@ -154,6 +154,7 @@ def test_b10_a_ledger_that_fails_after_the_charge_does_not_say_that_nothing_was_
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "settle", locked)
         assert session.query(COUNT, epsilon="0.25").table.num_rows == 1, "the charge is on the disk; its outcome is not what the answer waits for"
+    with monkeypatch.context() as patch:
         patch.setattr(ledger, "balance", locked)
         with pytest.raises(Fault) as failed:
             session.query(COUNT, epsilon="0.25")
