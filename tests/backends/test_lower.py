@@ -173,6 +173,8 @@ def test_a7_a_key_looks_the_same_whichever_row_it_comes_from() -> None:
         found = Bench(f"{setup} v(uid, k) ORDER BY {order}").sums(release(rel, [of(rel, "k")]))
         assert found == {(0.0,): (2, 2), (None,): (3, 3)}
         assert "-0.0" not in repr(found)
+    alone = Bench("CREATE TABLE t AS SELECT 1 AS uid, '-0.0'::DOUBLE AS k").sums(release(rel, [of(rel, "k")]))
+    assert repr(list(alone)) == "[(0.0,)]"
 
 
 def test_dates_that_cannot_be_handed_over_do_not_make_the_answer_fail() -> None:

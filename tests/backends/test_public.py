@@ -29,7 +29,7 @@ from dpquery.values.types import DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, 
 TABLES = """
 CREATE TABLE regions(country VARCHAR, region VARCHAR, x DOUBLE);
 INSERT INTO regions VALUES ('US', 'AM', 1), ('US', 'AM2', 1), ('DE', 'EU', 2), ('FR', 'EU', 2);
-INSERT INTO regions VALUES (NULL, 'EU', 'nan'), (NULL, 'EU', 0.0), (NULL, 'NN', -0.0);
+INSERT INTO regions VALUES (NULL, 'EU', 'nan'), (NULL, 'EU', 0.0), (NULL, 'NN', '-0.0');
 CREATE TABLE numbers AS SELECT i AS n, i % 2 AS even FROM range(10001) r(i);
 CREATE TABLE empty(country VARCHAR);
 """

@@ -164,6 +164,9 @@ def test_n6_zeros_of_either_sign_are_one_value_and_nan_is_none() -> None:
     setup += "INSERT INTO t SELECT uid, -x FROM t; INSERT INTO t VALUES (1000, 'nan'::DOUBLE)"
     assert Bench(setup).sums(release(rel, [of(rel, "x")])) == {(0.0,): (100, 200), (None,): (1, 1)}
     assert Bench(setup).sums(release(capped, [of(rel, "x")])) == {(0.0,): (100, 100), (None,): (1, 1)}
+    below = "CREATE TABLE t(uid INTEGER, x DOUBLE); INSERT INTO t VALUES (1, '-0.0'), (1, '-0.0')"
+    for one in (rel, capped):
+        assert repr(list(Bench(below).sums(release(one, [of(rel, "x")])))) == "[(0.0,)]"
 
 
 def test_w3_a_cap_sits_where_the_plan_puts_it_above_filters() -> None:

@@ -50,7 +50,7 @@ INSERT INTO things SELECT 77, f, i, c, s, d, t, b, g, h, w FROM (VALUES
  ('-inf'::DOUBLE, NULL, NULL, '%_\\', '5877642-06-25 (BC)'::DATE, '290309-12-22 (BC) 00:00:00'::TIMESTAMP, false, NULL, 0, NULL),
  (1.7e308, 0, 0, 'SECRET-VALUE', '5881580-07-10'::DATE, '294247-01-10 04:00:54.775806'::TIMESTAMP, NULL, NULL, NULL, 0),
  (-1.7e308, 1, 1, 'nan', '9999-12-31'::DATE, '9999-12-31 23:59:59.999999'::TIMESTAMP, NULL, NULL, 1, 1),
- (-0.0, 1, 1, '1e999', '0001-01-01'::DATE, '0001-01-01'::TIMESTAMP, NULL, NULL, 1, 1),
+ ('-0.0'::DOUBLE, 1, 1, '1e999', '0001-01-01'::DATE, '0001-01-01'::TIMESTAMP, NULL, NULL, 1, 1),
  (5e-324, 1, 1, chr(0) || 'a', '0001-01-01'::DATE, '0001-01-01'::TIMESTAMP, NULL, NULL, 1, 1),
  (NULL, 1, 1, 'ß𝒳', NULL, NULL, NULL, NULL, 1, 1),
  (0, 1, 1, NULL, NULL, NULL, NULL, NULL, 1, 1)) q(f, i, c, s, d, t, b, g, h, w);
@@ -206,7 +206,7 @@ def test_n4_aggregates_inside_a_unit_are_refused_as_yet(awkward: Pair) -> None:
 
 def test_n6_two_zeros_are_one(tmp_path: Path) -> None:
     """0.0 and -0.0 are equal; what tells them apart would tell of row order."""
-    data = "CREATE TABLE people AS SELECT 1 AS pid; CREATE TABLE zeros AS SELECT 1 AS pid, (-0.0)::DOUBLE AS z, 0.0::DOUBLE AS y;"
+    data = "CREATE TABLE people AS SELECT 1 AS pid; CREATE TABLE zeros AS SELECT 1 AS pid, '-0.0'::DOUBLE AS z, 0.0::DOUBLE AS y;"
     tables = """
 tables:
   people: {unit: pid, max_rows_per_unit: 1, columns: {pid: {type: integer}}}
