@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -47,9 +48,9 @@ def session(unspent: Path, tmp_path: Path, stage: Stage) -> Iterator[Session]:
 def run(monkeypatch: pytest.MonkeyPatch) -> Callable[[Before], None]:
     """Sets what happens in the engine before it runs a statement."""
 
-    def put(before: Before) -> None:
-        real = DuckDB.run
+    real = DuckDB.run
 
+    def put(before: Before) -> None:
         def instead(self: DuckDB, *given: Any) -> Any:
             before()
             return real(self, *given)
@@ -148,6 +149,22 @@ def test_a_time_out_leaves_at_one_moment(seconds: float, session: Session, stage
     with pytest.raises(Fault):
         session.query(QUICK)
     assert stage.now() == 1000 + 65 >= 1000 + 60 + LATE
+
+
+def test_above_the_time_limit_there_is_one_moment_for_all(tmp_path: Path, stage: Stage, run: Callable[[Before], None]) -> None:
+    """What is left is an answer or a failure, and failures are counted."""
+    schema = made(tmp_path, ", timeout: 60, timeouts_per_account: 100, response_quantum: 70")
+    ends: list[tuple[float, BaseException | None]] = [(0.1, None), (59, None), (62, fault("ENGINE_TIMEOUT")), (30, fault("ENGINE_MEMORY"))]
+    with people.opened(schema) as (opened,):
+        session = Session(opened.schema, None, None, Clock(stage.now, stage.sleep))
+        for seconds, error in ends:
+            begun = stage.now()
+            run((lambda s=seconds: stage.pass_by(s)) if error is None else raising(error, stage, seconds))  # type: ignore[misc]
+            with contextlib.suppress(Fault):
+                session.query(QUICK)
+            assert stage.now() == begun + 70
+        assert session.budget().timeouts == 2
+        session.close()
 
 
 def test_refusals_before_the_charge_do_not_wait(session: Session, stage: Stage) -> None:
