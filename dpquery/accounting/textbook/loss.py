@@ -21,7 +21,7 @@ from dpquery.accounting.textbook.hockeystick import Floats, loss_epsilon
 _SLACK = 1e-6
 _FINE = 100  # grid steps in one standard deviation of the loss
 _WIDEST = 1 << 15  # grid steps that one mechanism's losses may span
-_LONGEST = 1 << 19  # of a cycle
+_LONGEST = 1 << 18  # of a cycle
 _OUTSIDE = 40.0  # the tilted law has e^-40 of its mass outside the cycle, at either end
 
 
@@ -29,7 +29,7 @@ _OUTSIDE = 40.0  # the tilted law has e^-40 of its mass outside the cycle, at ei
 class Pair:
     """A pair of laws (P, Q): `masses` gives those of P and Q between rising losses, -inf and inf included, each interval closed above.
 
-    Nearly all of P's losses lie in [low, high]; `deviation` is about their standard deviation.
+    Nearly all of P's and Q's losses lie in [low, high]; `deviation` is about the standard deviation of P's.
     """
 
     masses: Callable[[Floats], tuple[Floats, Floats]]
@@ -99,7 +99,7 @@ def gaussian_pair(mu: float, rare: float) -> Pair:
         return _normal(edges / mu - mu / 2), _normal(edges / mu + mu / 2)
 
     reach = mu * math.sqrt(2 * math.log(1 / rare))
-    return Pair(masses, mu * mu / 2 - reach, mu * mu / 2 + reach, mu)
+    return Pair(masses, -mu * mu / 2 - reach, mu * mu / 2 + reach, mu)
 
 
 def sampled_pairs(pair: Pair, rate: float) -> tuple[Pair, Pair]:
@@ -153,7 +153,8 @@ def batch_epsilon_up(batch: Batch, delta: float) -> float:
     span = max(pair.high - pair.low for pair, _ in batch)
     step = max(deviation / _FINE, span / _WIDEST)
     top = batch[0][0].high
-    step = top / math.ceil(top / step)  # the first pair's largest loss is a grid point
+    if top > step:  # the first pair's largest loss is made a grid point
+        step = top / math.ceil(top / step)
     return _epsilon(batch, delta, step)
 
 
@@ -245,7 +246,8 @@ def _epsilon(batch: Batch, delta: float, step: float) -> float:
     with np.errstate(divide="ignore"):
         logs = np.log(sums) + (base - s * losses)
     outside = math.exp(min(0.0, base - s * float(losses[-1]) - _OUTSIDE))
-    return math.inf if outside >= left else loss_epsilon(losses, logs, left - outside)
+    found = loss_epsilon(losses, logs, left - outside) if outside < left else math.inf
+    return min(found, bound(s))
 
 
 def _log_moment(grid: _Grid, s: float) -> float:
@@ -278,8 +280,8 @@ def _reach(exponent: Callable[[float], float]) -> float:
 
 def _least(function: Callable[[float], float]) -> float:
     """The positive number at which a function, first falling and then rising, is about least."""
-    low, high = -25.0, 25.0
-    for _ in range(40):
+    low, high = -50.0, 50.0
+    for _ in range(44):
         third = (high - low) / 3
         low, high = (low, high - third) if function(math.exp(low + third)) <= function(math.exp(high - third)) else (low + third, high)
     return math.exp((low + high) / 2)

@@ -6,6 +6,8 @@ import math
 
 from dpquery.accounting.textbook.normal import log_tail
 
+_TERMS = 300  # of a series
+
 
 def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
     """The (epsilon, delta) of an (epsilon, delta)-DP query on a Poisson sample.
@@ -25,7 +27,7 @@ def amplified(epsilon: float, delta: float, rate: float) -> tuple[float, float]:
 def sampled_gaussian_renyi(rate: float, sigma: float, order: float) -> float:
     """The Renyi divergence of Gaussian noise on a Poisson sample, the larger of both directions.
 
-    Formula  ln A / (a - 1); at an integer a, A = sum over i of C(a,i) (1-q)^(a-i) q^i e^((i^2 - i) / (2 sigma^2)); else two series in erfc
+    Formula  ln A / (a - 1); at an integer a, A = sum over i of C(a,i) (1-q)^(a-i) q^i e^((i^2 - i) / (2 sigma^2)); else by series in erfc
     Units    sigma in units of the sensitivity; a is the order.
     Errors   ValueError unless 0 < q <= 1, sigma > 0 and a > 1.
     Source   Mironov, Talwar and Zhang 2019, section 3.3.
@@ -54,20 +56,26 @@ def _at_integer(rate: float, sigma: float, order: float) -> float:
 
 
 def _between(rate: float, sigma: float, order: float) -> float:
-    """ln A as two integrals, left and right of where both summands of the mixture are equal; each a series, of whose terms the sizes are added."""
+    """ln A as two integrals, left and right of where both summands of the mixture are equal; each a series, of whose terms the sizes are added.
+
+    ln A is convex in the order: where the series are long (noise far below the sensitivity), the chord between two integer orders is the bound.
+    """
     middle = sigma * sigma * math.log(1 / rate - 1) + 0.5
     q, p, double = math.log(rate), math.log1p(-rate), 2 * sigma * sigma
     terms: list[float] = []
-    last, i = (math.inf, math.inf), 0
-    while True:
+    last, most = (math.inf, math.inf), -math.inf
+    for i in range(_TERMS):
         j = order - i
         coefficient = _log_binomial(order, i)
         left = coefficient + i * q + j * p + (i * i - i) / double + log_tail((i - middle) / sigma)
         right = coefficient + j * q + i * p + (j * j - j) / double + log_tail((middle - j) / sigma)
         terms += [left, right]
-        if left < last[0] and right < last[1] and max(left, right) < max(terms) - 30:
+        most = max(most, left, right)
+        if left < last[0] and right < last[1] and max(left, right) < most - 30:
             return _log_sum(terms)
-        last, i = (left, right), i + 1
+        last = (left, right)
+    below, part = math.floor(order), order - math.floor(order)
+    return (1 - part) * _at_integer(rate, sigma, below) + part * _at_integer(rate, sigma, below + 1)
 
 
 def _log_binomial(n: float, i: int) -> float:
