@@ -9,6 +9,7 @@ from sqlglot.errors import SqlglotError
 from dpquery.errors import Refused
 from dpquery.plan.draft import Question
 from dpquery.schema.model import Schema
+from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import parse
 from dpquery.sql.names import Statement
 from dpquery.sql.statement import question
@@ -23,12 +24,13 @@ def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.da
         statement = Statement(schema, text, parsed.named, now)
         return question(statement, parsed.tree, parsed.options or ())
     except RecursionError:
-        raise Refused("TOO_COMPLEX", "the statement is nested too deeply", source=text) from None
+        raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None
     except SqlglotError:
-        raise Refused("SYNTAX", "the statement cannot be read", source=text) from None
+        raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
-        message = "the statement cannot be read; a simpler wording may help, and a report to the makers of dpquery will"
-        raise Refused("UNREADABLE", message, source=text) from None
+        message = "the statement cannot be read, for a fault of dpquery's own: please report it"
+        raise Refused("UNREADABLE", message, instead=ADVICE["UNREADABLE"], source=text) from None
     except Refused as refused:
         refused.source = refused.source or text
+        refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
         raise

@@ -73,7 +73,7 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
         case exp.Count():
             return _count(statement, node, scope, rel)
         case exp.CountIf():
-            (test,) = take(node, "this")
+            test, _ = take(node, "this", "zero_on_all_null")  # it never is NULL here, whatever the dialect
             return "count", (None, condition(_plain(statement, test, node), scope, "COUNT_IF"))
         case exp.Sum():
             (this,) = take(node, "this")

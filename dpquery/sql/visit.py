@@ -14,6 +14,7 @@ from dpquery.errors import Position, Refused
 from dpquery.plan.coerce import Mismatch
 from dpquery.plan.functions import FORBIDDEN, NAMES
 from dpquery.plan.scalar import Scalar
+from dpquery.sql.advice import shape
 from dpquery.sql.fields import take
 from dpquery.sql.refuse import near, refuse
 
@@ -109,7 +110,8 @@ def _unread(node: exp.Expr, at: At) -> Refused:
         case exp.SimilarTo() | exp.RegexpLike() | exp.RegexpILike():
             return at.refuse("FUNCTION_NOT_ALLOWED", f"a regular expression {FORBIDDEN['regexp_like']}, so it is refused", node, PATTERNS)
         case _:
-            return at.refuse("UNSUPPORTED_EXPRESSION", f"{type(node).__name__} is not supported below the noise line", node)
+            name, instead = shape(node)
+            return at.refuse("UNSUPPORTED_EXPRESSION", f"{name} is not supported below the noise line", node, instead)
 
 
 def unknown(name: str, node: exp.Expr, at: At) -> Refused:
