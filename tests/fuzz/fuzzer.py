@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from grounds import Ground
+from grounds import Ground, foreign
 from judged import Hang, Judge, judge
-from mutants import SNIPPETS, mutant, words
+from mutants import SNIPPETS, adapted, mutant, words
 from ruamel.yaml import YAML
 
 from dpquery.plan.functions import NAMES
@@ -60,14 +60,15 @@ class Pool:
 def run(ground: Ground, seed: str, count: int, more: Callable[[], bool] = lambda: True) -> Iterator[Finding | Counter[str]]:
     """Findings, and in the end how often statements ended how."""
     with judge(ground) as judged:
-        pool, ends, known = Pool(list(ground.statements)), Counter[str](), _known(ground)
+        pool, ends, known, others = Pool(list(ground.statements)), Counter[str](), _known(ground), foreign()
         for number, text in enumerate(ground.statements):
             yield from _put(judged, pool, ends, Random(f"{seed}/{number}"), ground.name, text, "duckdb")
         for number in range(count):
             if not more():
                 break
             random = Random(f"{seed}/{number}")
-            text = mutant(random, pool.pick(random), pool.pick(random), known)
+            donor = pool.pick(random) if random.random() < 0.7 else adapted(random, random.choice(others), known)
+            text = mutant(random, pool.pick(random), donor, known)
             yield from _put(judged, pool, ends, random, ground.name, text, random.choice(DIALECTS) if random.random() < 0.4 else "duckdb")
             if number % EACH == EACH - 1:
                 yield from _untouched(judged, ground.name, f"{seed}/{number}")

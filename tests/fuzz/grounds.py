@@ -8,6 +8,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,12 @@ def _files() -> Iterator[str]:
 
 def _tidy(statements: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.strip() for text in statements if text.strip()))
+
+
+@cache
+def foreign() -> tuple[str, ...]:
+    """Statements of all grounds that are written down, to take parts of."""
+    return _tidy(chain(_documents(), _files(), _sources("attacks"), *map(_cases, ("base", "wide", "silent"))))
 
 
 # ---- the grounds ---------------------------------------------------------------------------------------------------------------------

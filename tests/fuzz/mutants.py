@@ -70,6 +70,15 @@ def mutant(random: Random, parent: str, other: str, known: Sequence[str]) -> str
     return text if len(text) <= LONGEST or random.random() < 0.02 else text[:LONGEST]
 
 
+def adapted(random: Random, text: str, known: Sequence[str]) -> str:
+    """The text of another ground, its names mostly become ones that mean something here; names of functions stay."""
+    tokens = words(text)
+    for i, token in enumerate(tokens):
+        if _kind(token) == "name" and tokens[i + 1 : i + 2] != ["("] and random.random() < 0.9:
+            tokens[i] = random.choice(known)
+    return "".join(tokens)
+
+
 def _span(random: Random, tokens: Sequence[str], most: int) -> tuple[int, int]:
     start = random.randrange(len(tokens))
     return start, min(len(tokens), start + random.randint(1, most))

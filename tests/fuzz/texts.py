@@ -25,10 +25,13 @@ BELOW = _set(
     row_number rtrim sign sqrt starts_with strlen strpos substring sum trim trunc unnest upper xor"""
 )
 # In public subqueries and above the noise, as the statement's author wrote them.
-WRITTEN = BELOW | _set("!~~ !~~* not_like_escape not_ilike_escape nullif to_days to_hours to_minutes to_months to_seconds to_weeks to_years")
+WRITTEN = BELOW | _set(
+    """!~~ !~~* not_like_escape not_ilike_escape nullif power year quarter month week day dayofweek dayofyear hour minute second to_centuries
+    to_days to_decades to_hours to_microseconds to_milliseconds to_millennia to_minutes to_months to_quarters to_seconds to_weeks to_years"""
+)
 ABOVE = WRITTEN | _set(
-    """acos asin atan atan2 avg cbrt cos cume_dist degrees dense_rank even first_value gcd isfinite isinf lag last_value lead min nth_value ntile
-    percent_rank pi radians rank sin strftime tan"""
+    """datepart datediff datetrunc acos asin atan atan2 avg cbrt cos cume_dist degrees dense_rank even first_value gcd isfinite isinf lag last_value
+    lead min nth_value ntile percent_rank pi radians rank sin strftime tan"""
 )
 OWN = re.compile(r"u|w|k|i|n|place|__row|[acknoprsvwx]\d+")
 SPELLED = _set(  # names that the engine takes for functions where no column bears them
