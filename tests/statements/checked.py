@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import calls
 import plain
 import pyarrow as pa
 from grammar import Statement
@@ -37,6 +39,7 @@ from dpquery.sql import read
 from dpquery.values.exact import Exact
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Adjacency, Kind, Type
 
+NOW = datetime.fromisoformat(f"{calls.NOW}+00:00")
 SILENT = Noise(Mechanism.LAPLACE, Fraction(1, 1000))
 Row = tuple[Any, ...]
 Lower = Callable[[Release, int], BoundedSQL]
@@ -56,7 +59,7 @@ class Ready:
 
 def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = lower) -> Ready:
     """What the engine does before it reads a private row."""
-    question = read(text, made.schema)
+    question = read(text, made.schema, now=NOW)
     release = bound(question.draft, facts(question.draft, backend), made.schema.adjacency)
     priced = calibrate(release, asking.ask(question.options, asking.call(None, None, None, None), made.schema), made.schema.adjacency)
     lowered = down(release, salt)
@@ -164,8 +167,9 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
         _check_list(made, statement, types, rows, listed, wanted.empty)
     elif isinstance(release.keys, PrivateKeys):
         assert statement.threshold or not all(key.listed for key in statement.keys), "keys with a public list are taken for private ones"
-    order = plain.upper(statement, rows, _group_order(statement))
-    assert [key for key, _ in got] == order, f"keys {[key for key, _ in got]} instead of {order}"
+    left = plain.upper(made, statement, rows, types, _group_order(statement))
+    assert [key for key, _ in got] == list(left), f"keys {[key for key, _ in got]} instead of {list(left)}"
+    _check_more(statement, table, list(left.values()))
     for key, values in got:
         for j, (have, want) in enumerate(zip(values, rows[key], strict=True)):
             assert _equal(have, want, statement.aggs[j].card), f"{statement.aggs[j].dp} of {key}: {have!r} instead of {want!r}"
@@ -176,6 +180,18 @@ def _equal(have: Any, want: Any, card: str) -> bool:
     if card == "mean":
         return abs(have - want) <= 1e-9 * max(1.0, abs(want))
     return bool(have == want) and isinstance(have, Decimal) == isinstance(want, Decimal)
+
+
+def _check_more(statement: Statement, table: pa.Table, wanted: Sequence[Row]) -> None:
+    """What the statement computes from its aggregates is what plain SQL computes from them."""
+    for i, one in enumerate(statement.more):
+        for have, want in zip(table.column(len(statement.shown) + i).to_pylist(), (row[i] for row in wanted), strict=True):
+            assert _alike(have, want), f"{one.dp}: {have!r} instead of {want!r}"
+
+
+def _alike(have: Any, want: Any) -> bool:
+    numbers = all(isinstance(one, int | float | Decimal) and not isinstance(one, bool) for one in (have, want))
+    return abs(float(have) - float(want)) <= 1e-9 * max(1.0, abs(float(want))) if numbers else bool(have == want)
 
 
 def _rows(table: pa.Table, statement: Statement) -> list[tuple[Row, Row]]:
@@ -205,7 +221,7 @@ def _listed(statement: Statement, release: Release, shown: Sequence[Row]) -> set
     order = _group_order(statement)
     if len(release.table.keys) == len(order):
         return {tuple(row[order.index(i)] for i in range(len(order))) for row in release.keys.rows}
-    return set(shown) if statement.having is None and statement.limit is None else None
+    return set(shown) if statement.having is None and statement.limit is None and statement.qualify is None else None
 
 
 def _check_list(made: World, statement: Statement, types: Sequence[Type], rows: dict[Row, Row], listed: set[Row], empty: Row) -> None:

@@ -85,6 +85,14 @@ class Key:
 
 
 @dataclass(frozen=True)
+class More:
+    """A further column of the answer: as the statement writes it, and over the columns k0, .., a0, .. of the answer without noise."""
+
+    dp: str
+    plain: str
+
+
+@dataclass(frozen=True)
 class Limits:
     """The caps in force."""
 
@@ -112,6 +120,9 @@ class Statement:
     shown: tuple[int, ...] = ()  # places of the keys in the answer, then of the aggregates
     units: frozenset[str] = frozenset()  # texts of the columns that hold a unit
     in_order: bool = False  # keys are grouped in the order of SELECT, not in that of `keys`
+    more: tuple[More, ...] = ()  # columns after those
+    qualify: More | None = None
+    offset: int = 0
 
 
 Production = Callable[..., Any]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, isfinite
 from typing import Any
 
 from grammar import Agg, Key, Statement
@@ -255,14 +255,44 @@ def _released(value: Fraction, kind: Type) -> Any:
 # ---- order ---------------------------------------------------------------------------------------------------------------------------
 
 
-def upper(statement: Statement, rows: Mapping[Row, tuple[Any, ...]], order: Sequence[int]) -> list[Row]:
-    """HAVING, ORDER BY and LIMIT: the keys that are left, in order. `order` is the order of the keys in GROUP BY."""
+def upper(made: World, statement: Statement, rows: Mapping[Row, Row], types: Sequence[Type], order: Sequence[int]) -> dict[Row, Row]:
+    """HAVING, QUALIFY, ORDER BY, LIMIT and OFFSET: the keys that are left, in order, each with the further columns. `order` is that of GROUP BY."""
     left = [key for key, values in rows.items() if statement.having is None or _kept(values[statement.having[0]], *statement.having[1:])]
     left.sort(key=lambda key: tuple((key[i] is None, _sortable(key[i])) for i in order))
+    further = _further(made, statement, [(key, rows[key]) for key in left], types, order)
+    left = [key for key in left if further[key][-1] is True]
     if statement.sort is not None:
         place, down = statement.sort
         left.sort(key=lambda key: -rows[key][place] if down else rows[key][place])
-    return left[: statement.limit]
+    last = None if statement.limit is None else statement.offset + statement.limit
+    return {key: further[key][:-1] for key in left[statement.offset : last]}
+
+
+def _further(made: World, statement: Statement, rows: Sequence[tuple[Row, Row]], types: Sequence[Type], order: Sequence[int]) -> dict[Row, Row]:
+    """The further columns of each row, then whether QUALIFY keeps it, by plain SQL over the answer without noise."""
+    if not rows or not (statement.more or statement.qualify):
+        return {key: (True,) for key, _ in rows}
+    names = ", ".join(["i", *(f"k{i}" for i in range(len(types))), *(f"a{j}" for j in range(len(statement.aggs)))])
+    listed = ", ".join(f"({i}, {', '.join([*map(_typed, key, types), *map(_valued, values)])})" for i, (key, values) in enumerate(rows))
+    ties = "".join(f", k{i} NULLS LAST" for i in order)
+    texts = [one.plain.replace("{k}", ties) for one in (*statement.more, *([statement.qualify] if statement.qualify else []))]
+    asked = f"SELECT {', '.join(texts)}{'' if statement.qualify else ', TRUE'} FROM (VALUES {listed}) AS t({names}) ORDER BY i"
+    return {key: tuple(map(_finite, found)) for (key, _), found in zip(rows, made.con.execute(asked).fetchall(), strict=True)}
+
+
+def _typed(value: Any, kind: Type) -> str:
+    return f"CAST({'NULL' if value is None else quoted(str(value))} AS {name_of(kind)})"
+
+
+def _valued(value: Any) -> str:
+    """A released value in its type."""
+    kind = f"DECIMAL(38,{-int(value.as_tuple().exponent)})" if isinstance(value, Decimal) else "DOUBLE" if isinstance(value, float) else "BIGINT"
+    return f"CAST('{value}' AS {kind})"
+
+
+def _finite(value: Any) -> Any:
+    """Arithmetic above the noise that has no number is NULL."""
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _kept(value: Any, sign: str, limit: int) -> bool:

@@ -322,7 +322,7 @@ TRUE = Expr("TRUE", "TRUE", BOOLEAN)
 @production(RELATION, 5)
 def matched(g: Grammar, depth: int) -> Rel | None:
     """Two private relations joined on the unit, or along the path."""
-    left, right = closed(g, relation(g, depth - 1)), relation(g, g.random.randint(0, max(0, depth - 2)))
+    left, right = closed(g, relation(g, depth - 1)), relation(g, g.random.randint(0, max(0, depth - (1 if g.chance(0.2) else 2))))
     right = derived(g, right) if g.chance(0.4) else right_hand(g, right)
     pair = _tied(g, left, right)
     if pair is None:

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
+import calls
+import upper
 from expressions import condition, day, number, text
-from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, Rel, Statement, both, production, visible
+from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, More, Rel, Statement, both, production, visible
 from relations import preserved, relation
+from sqlglot import exp
 from worlds import DAYS, WORDS, World, quoted
 
 from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
@@ -164,6 +167,18 @@ def statement(world: World, seed: str) -> Statement:
     return made
 
 
+def about(world: World, seed: str, function: str, call: calls.Call, name: str) -> Statement | None:
+    """A statement that groups by one call of a function and counts; None where no table has its arguments."""
+    for attempt in range(40):
+        g = Grammar(Random(f"{seed}/{attempt}"), world)
+        rel = relation(g, 0)
+        made = calls.one_call(g, rel.cols, function, call, name)
+        if made is not None and (made.reads or not call.args):
+            limits, options, _ = _options(g, rel, rel.cols, [not made.reads], True)
+            return _written(g, rel, [], [Key(made, not made.reads)], [Agg("COUNT(*)", "count")], limits, options, False)
+    return None
+
+
 def _has_rows(world: World, made: Statement) -> bool:
     ctes = f"WITH {', '.join(made.ctes)} " if made.ctes else ""
     where = " AND ".join([f"({made.rel.unit}) IS NOT NULL", *(f"({e.plain})" for e in made.where)])
@@ -184,6 +199,7 @@ def attempted(g: Grammar) -> Statement:
     g.random.shuffle(where)
     limits, options, threshold = _options(g, rel, scope, [key.listed for key in keys], bool(kept))
     aggs = [filtered(g, scope, g.make(AGGREGATE, scope, limits)) for _ in range(g.random.choice([1, 1, 2, 3]))]
+    aggs = aggs if "rho = " in options else [shared(g, agg) for agg in aggs]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
@@ -240,16 +256,44 @@ def _options(g: Grammar, rel: Rel, scope: Scope, listed: Sequence[bool], kept: b
     unit = [c for c in scope if c.unit and c.firm]
     if unit and g.chance(0.2):
         given["privacy_unit_column"] = g.random.choice(unit).text
+    given |= _price(g, public and not threshold, threshold or limits.minimum > 1)
+    if "rho" in given:
+        del given["epsilon"]
     listed_ = ", ".join(f"{name} = {value}" for name, value in g.random.sample(list(given.items()), len(given)))
     return limits, f"WITH DIFFERENTIAL_PRIVACY OPTIONS({listed_}) ", threshold
+
+
+def _price(g: Grammar, public: bool, selected: bool) -> dict[str, str]:
+    """Options that change price and noise, and so nothing of an answer without noise."""
+    found: dict[str, str] = {}
+    if g.chance(0.1):
+        found["noise"] = g.random.choice(["LAPLACE", "'gaussian'"])
+    if g.chance(0.1):
+        found["confidence_level"] = "0.9"
+    if public and g.chance(0.1):
+        found["group_selection_strategy"] = "PUBLIC_GROUPS"
+    if selected and g.chance(0.3):
+        found["group_selection_epsilon"] = "1e19"
+    elif g.chance(0.1):
+        found["rho"] = "1e20"
+    return found
+
+
+def shared(g: Grammar, agg: Agg) -> Agg:
+    """The aggregate with a share of the price of its own, now and then."""
+    if not g.chance(0.05) or "()" in agg.dp:
+        return agg
+    return replace(agg, dp=re.sub(r"\)( FILTER |$)", lambda m: f", epsilon => 1e18){m[1]}", agg.dp, count=1))
 
 
 def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: list[Agg], limits: Limits, options: str, threshold: bool) -> Statement:
     """The text: keys by name, alias, number or ALL, in any order among the aggregates."""
     distinct = not aggs and not options and g.chance(0.5)
+    again = bool(aggs) and g.chance(0.05)  # DISTINCT above the noise
     by = g.random.choice(["text", "alias", "ordinal", "mixed", "all"])
     places = list(range(len(keys) + len(aggs)))
-    g.random.shuffle(places)
+    if not again:
+        g.random.shuffle(places)
     items: list[str] = [""] * len(places)
     group: list[str] = []
     for i, key in enumerate(keys):
@@ -259,20 +303,35 @@ def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: lis
         group.append(f"k{i}" if how == "alias" else str(places[i] + 1) if how == "ordinal" else key.value.dp)
     for j, agg in enumerate(aggs):
         items[places[len(keys) + j]] = f"{agg.dp} AS a{j}" if g.chance(0.6) else agg.dp
+    exact = [j for j, agg in enumerate(aggs) if agg.card != "mean"]
+    further = _further(g, [agg.dp for agg in aggs], exact) if exact and not again else ()
+    items += [f"{one.dp} AS m{i}" for i, one in enumerate(further)]
     where = [e.whole for e in where] if len(where) > 1 else where
     ctes = f"WITH {', '.join(dp for dp, _ in g.ctes)} " if g.ctes else ""
-    text_ = f"{ctes}SELECT {'DISTINCT ' if distinct else ''}{options}{', '.join(items)} FROM {rel.dp}"
+    text_ = f"{ctes}SELECT {options}{'DISTINCT ' if distinct or again else ''}{', '.join(items)} FROM {rel.dp}"
     text_ += f" WHERE {' AND '.join(e.dp for e in where)}" if where else ""
     literal = any(not key.value.reads for key in keys)
     if keys and not distinct:
         text_ += " GROUP BY ALL" if by == "all" and not literal else f" GROUP BY {', '.join(group)}"
-    in_order = bool(keys) and (distinct or (by == "all" and not literal))
+    in_order = bool(keys) and (distinct or again or (by == "all" and not literal))
     having, sort, limit = _upper(g, keys, aggs)
+    ranked = [f"{upper.WINDOWS[exp.RowNumber]} <= {g.random.randint(1, 3)}"]
+    qualify = upper.more(g, [agg.dp for agg in aggs], exact, ranked) if exact and keys and g.chance(0.05) else None
+    offset = g.random.randint(1, 2) if limit is not None and g.chance(0.4) else 0
     text_ += f" HAVING {aggs[having[0]].dp} {having[1]} {having[2]}" if having else ""
+    text_ += f" QUALIFY {qualify.dp}" if qualify else ""
     text_ += f" ORDER BY {places[len(keys) + sort[0]] + 1}{' DESC' if sort[1] else ''}" if sort else ""
     text_ += f" LIMIT {limit}" if limit is not None else ""
+    text_ += f" OFFSET {offset}" if offset else ""
     plains, shown = tuple(plain for _, plain in g.ctes), tuple(places)
-    return Statement(text_, plains, rel, tuple(where), tuple(keys), tuple(aggs), limits, threshold, having, sort, limit, shown, in_order=in_order)
+    found = Statement(text_, plains, rel, tuple(where), tuple(keys), tuple(aggs), limits, threshold, having, sort, limit, shown, in_order=in_order)
+    return replace(found, more=further, qualify=qualify, offset=offset)
+
+
+def _further(g: Grammar, texts: Sequence[str], exact: Sequence[int]) -> tuple[More, ...]:
+    """Columns computed from aggregates, now and then."""
+    kinds = g.random.choices([upper.ALL, tuple(upper.WINDOWS.values())], [3, 1], k=g.random.choice([0, 0, 1, 2]))
+    return tuple(upper.more(g, texts, exact, templates) for templates in kinds)
 
 
 def _upper(g: Grammar, keys: Sequence[Key], aggs: Sequence[Agg]) -> tuple[tuple[int, str, int] | None, tuple[int, bool] | None, int | None]:

@@ -40,8 +40,14 @@ class Question:
         random = Random(f"question {seed}")
         self.statement = statement(made, seed)
         price = random.choice(["0.1", "0.3", "0.5", "1", "2", "2.5"])
-        text = re.sub(r"\bepsilon = 1e20\b", f"epsilon = {price}", self.statement.dp)
-        self.text = re.sub(r"\bdelta = 1\b", "delta = 1e-7", text)
+        prices = {
+            "epsilon = 1e20": f"epsilon = {price}",
+            "delta = 1": "delta = 1e-7",
+            "rho = 1e20": "rho = 0.01",
+            "= 1e19": "= 0.03",
+            "> 1e18": "> 0.01",
+        }
+        self.text = re.sub(rf"({'|'.join(prices)})\b", lambda m: prices[m[1]], self.statement.dp)
         self.call: Mapping[str, Any] = random.choice(CALLS) if random.random() < 0.15 else {}
         self.right = random.random() < 0.4
         if not self.right:
@@ -52,7 +58,7 @@ class Question:
     def whole(self) -> bool:
         """Whether nothing above the noise leaves rows out or orders them."""
         one = self.statement
-        return self.right and not (one.having or one.sort or one.limit is not None)
+        return self.right and not (one.having or one.sort or one.qualify or one.limit is not None)
 
 
 def same(here: Listener, there: Listener, question: Question) -> str:

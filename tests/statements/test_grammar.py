@@ -1,0 +1,231 @@
+"""The harness has everything: random statements make each function, card, plan node, join, source of keys, clause, option, and node above the noise
+that the product knows. What is added to the product without a production fails here; README.md beside this file says how to add one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+import calls
+import nodes
+import pytest
+import sqlglot
+import upper
+from checked import check
+from grammar import Statement
+from relations import views
+from sqlglot import exp
+from statements import about, statement
+from worlds import World, world
+
+from dpquery.aggregates import CARDS
+from dpquery.errors import Position, Refused
+from dpquery.plan.draft import Question
+from dpquery.plan.functions import FUNCTIONS, NAMES, REWRITTEN
+from dpquery.plan.scalar import Call
+from dpquery.sql import allowed, options, read, windows
+from dpquery.sql.aggregates import ARGUMENTS
+from dpquery.sql.statement import Clauses
+
+WORLDS, EACH = 14, 100
+LEAVES = frozenset({Position})
+
+
+@cache
+def made() -> tuple[tuple[Statement, Question | None], ...]:
+    """Random statements over a few data sets, read; None where one is refused."""
+    found = []
+    for seed in range(WORLDS):
+        one = world(seed)
+        views(one)
+        for i in range(EACH):
+            random = statement(one, f"grammar {seed}/{i}")
+            try:
+                found.append((random, read(random.dp, one.schema)))
+            except Refused:
+                found.append((random, None))
+        one.con.close()
+    return tuple(found)
+
+
+def questions() -> list[Question]:
+    return [question for _, question in made() if question is not None]
+
+
+@cache
+def texts() -> str:
+    return "\n".join(one.dp for one, _ in made())
+
+
+@cache
+def shown() -> frozenset[str]:
+    return frozenset(what for question in questions() for what in nodes.shown(question, LEAVES))
+
+
+def called(value: Any) -> Iterator[str]:
+    """The functions called in a plan."""
+    if isinstance(value, tuple):
+        for item in value:
+            yield from called(item)
+    elif nodes.is_dataclass(value):
+        if isinstance(value, Call):
+            yield value.function
+        for field in fields(value):
+            yield from called(getattr(value, field.name))
+
+
+def test_statements_are_read() -> None:
+    assert len(made()) == WORLDS * EACH
+    assert len(questions()) >= 0.98 * len(made())
+
+
+# ---- below the noise -----------------------------------------------------------------------------------------------------------------
+
+
+def test_every_function_has_its_production() -> None:
+    """And every production its function; each is made, under each of its names."""
+    assert set(calls.FORMS) == set(FUNCTIONS)
+    assert set(calls.REWRITES) == set(REWRITTEN)
+    found = Counter(name for question in questions() for name in called(question.draft))
+    assert sorted(set(FUNCTIONS) - set(found)) == []
+
+
+def test_every_name_of_a_function_can_be_written() -> None:
+    names = {name for function, ways in calls.FORMS.items() for call in ways for name in calls.spelled(function, call)}
+    assert sorted(NAMES - names - set(calls.REWRITES)) == []
+    words = set(re.findall(r"\w+", texts().lower()))
+    assert len(NAMES & words) >= 0.8 * len(NAMES)
+
+
+@cache
+def data_set(seed: int) -> World:
+    return world(seed)
+
+
+@pytest.mark.parametrize("function", [*calls.FORMS, *calls.REWRITES])
+def test_each_call_is_what_plain_sql_says(function: str) -> None:
+    """Every way and name of a function alone, as the key of a count: neighbours, plain SQL, independence of the data."""
+    for place, call in enumerate({**calls.FORMS, **calls.REWRITES}[function]):
+        for name in calls.spelled(function, call):
+            assert "answered" in _tried(function, place, call, name), f"{name or function}, way {place}: no data set answers it"
+
+
+def _tried(function: str, place: int, call: calls.Call, name: str) -> Iterator[str]:
+    for seed in range(8):
+        random = about(data_set(seed), f"{seed}/{function}/{place}/{name}", function, call, name)
+        if random is not None:
+            try:
+                yield check(data_set(seed), random, salt=seed, wholly=True)
+            except AssertionError as error:
+                raise AssertionError(f"data set {seed}: {error}\n{random.dp}") from error
+
+
+NEVER = {
+    **dict.fromkeys(("Scan.columns=empty", "Public.columns=empty", "Post.outputs=empty"), "a table and an answer have columns"),
+    **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty", "Combined.parts=empty"), "none is made empty"),
+    **dict.fromkeys(("Column.values=empty", "KeySource.positions=empty"), "a list that is declared or found has values"),
+    **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
+    **dict.fromkeys((f"{node}.input=Compute" for node in ("Draft", "Keep", "Compute", "Lookup")), "columns are computed right below an outer join"),
+    **dict.fromkeys(("Match.left=Compute",), "the null side of an outer join stands on the right"),
+    **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
+    **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
+    **dict.fromkeys(("Column.nullable=False",), "no column is known to hold no NULL"),
+}
+"""Options that no statement can have, each with the reason. Caps stand in bounded plans only, which the neighbour machine walks."""
+
+
+def test_every_node_and_option_of_a_question_is_made() -> None:
+    """Relations and joins of every kind, sources of keys, aggregates with all that can be said of them, prices, error bars."""
+    required = {one for one in nodes.required([Question], LEAVES) if "CapRows" not in one}
+    assert sorted(required - shown() - NEVER.keys()) == [], "no random statement has these"
+    assert sorted(NEVER.keys() & shown()) == [], "these are said to be impossible"
+    assert sorted(NEVER.keys() - required) == [], "these do not exist any more"
+
+
+def test_every_card_is_asked_for() -> None:
+    assert {ask.card for question in questions() for ask in question.draft.asks} == set(CARDS)
+
+
+# ---- clauses and options -------------------------------------------------------------------------------------------------------------
+
+CLAUSES = {
+    "items": r"\bSELECT ",
+    "distinct": r"\bSELECT (WITH DIFFERENTIAL_PRIVACY OPTIONS\([^)]*\) )?DISTINCT ",
+    "where": r" WHERE ",
+    "group": r" GROUP BY ",
+    "having": r" HAVING ",
+    "qualify": r" QUALIFY ",
+    "order": r" ORDER BY \d",
+    "limit": r" LIMIT ",
+    "offset": r" OFFSET ",
+}
+JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "NATURAL JOIN", "NATURAL LEFT JOIN", "CROSS JOIN", "USING (", ", ")
+REFUSED = {"report_format": "an answer has its intervals beside it"}
+
+
+def test_every_clause_is_written() -> None:
+    assert set(CLAUSES) == {field.name for field in fields(Clauses)}
+    assert [name for name, pattern in CLAUSES.items() if not re.search(pattern, texts())] == []
+
+
+def test_every_join_is_written() -> None:
+    assert [word for word in JOINS if word not in texts()] == []
+
+
+def test_every_option_and_named_argument_is_written() -> None:
+    written = {name.lower() for name in re.findall(r"(\w+) = ", " ".join(re.findall(r"OPTIONS\(([^)]*)\)", texts())))}
+    assert sorted(set(options.NAMES) - written) == []
+    assert [word for word in (*options.STRATEGIES, *options.NOISES) if word.lower() not in texts().lower()] == []
+    assert [name for name in ARGUMENTS if f"{name} =>" not in texts()] == list(REFUSED)
+
+
+# ---- above the noise -----------------------------------------------------------------------------------------------------------------
+
+
+def parsed(text: str) -> set[type]:
+    return {type(node) for node in sqlglot.parse_one(f"SELECT {text}", dialect="duckdb").walk()}
+
+
+def test_every_node_above_the_noise_has_its_production() -> None:
+    """And each production shows its node."""
+    assert set(upper.UPPER) == set(allowed.NODES)
+    assert set(upper.UNKNOWN) == set(allowed.FUNCTIONS)
+    assert {name.partition("(")[0] for name in upper.TYPED} == set(allowed.TYPES)
+    silent = [node.__name__ for node, ways in upper.UPPER.items() if not all(node in parsed(upper.filled(way, "1", "2", "")) for way in ways)]
+    assert silent == []
+
+
+def test_every_window_has_its_production() -> None:
+    known = {*windows.BARE, *windows.SINGLE, *windows.ORDERED, exp.Count}
+    assert known == set(upper.WINDOWS)
+    assert [node.__name__ for node, way in upper.WINDOWS.items() if node not in parsed(upper.filled(way, "x", "y", ""))] == []
+
+
+NAMED = re.compile(r", \w+ => (\([^)]*\)|\w+)")
+
+
+def test_everything_above_the_noise_is_made() -> None:
+    found = {node for one, _ in made() for more in one.more for node in parsed(NAMED.sub("", more.dp))}
+    assert sorted(node.__name__ for node in {*upper.UPPER, *upper.WINDOWS} - found) == []
+
+
+# ---- the check can fail --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_function_without_a_production_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(calls.FORMS, "median_of", calls.FORMS["abs"])  # type: ignore[arg-type]
+    with pytest.raises(AssertionError):
+        test_every_function_has_its_production()
+
+
+@pytest.mark.parametrize("name", ["Match.join=LEFT", "KeySource.public=Public", "Ratio", "Combined.operation=ROUND", "Options.rho=given"])
+def test_what_no_statement_has_is_missed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert name in shown()
+    less = shown() - {name}
+    monkeypatch.setitem(globals(), "shown", lambda: less)
+    with pytest.raises(AssertionError, match=re.escape(name)):
+        test_every_node_and_option_of_a_question_is_made()
