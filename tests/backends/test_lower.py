@@ -366,6 +366,15 @@ def test_n10_wide_rows_keep_their_weights() -> None:
         assert Bench(setup).one(release(rel, parts=(part,), by=RowWeights(3))) == ((3 << 20) * 2 ** (53 if centred else 52),)
 
 
+def test_sums_are_those_of_integers_beyond_what_a_double_holds() -> None:
+    """One unit's 1 does not drown in the sums of others, in cells and over units, whatever the order."""
+    setup = f"CREATE TABLE t AS SELECT i AS uid, [{2**53}, 1, 1][1 + i % 3] AS x FROM range(6) r(i)"
+    rel = scan("t", uid="integer", x="integer")
+    part = Part(Units(of(rel, "x"), Fraction(1), 0, 2**60), Clamp(0, 2**60))
+    assert Bench(setup).one(release(rel, parts=(part,))) == (2**54 + 4,)
+    assert Bench(setup.replace("i AS uid", "1 AS uid")).one(release(rel, parts=(part,))) == (2**54 + 4,)
+
+
 # ---- what was enforced ---------------------------------------------------------------------------------------------------------------
 
 

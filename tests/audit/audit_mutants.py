@@ -1,0 +1,272 @@
+"""The product made wrong on purpose: each mutant a few changed words of its source, and the layer of checks that must notice.
+
+A mutant rewrites functions of the product in place, wherever they were imported to; nothing of the check changes. Checks are the layers' own tests.
+"""
+
+from __future__ import annotations
+import __future__
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from dpquery.accounting import convert, zcdp
+from dpquery.backends import cells, grid, lower, relation, values
+from dpquery.engine.session import Session
+from dpquery.ledger import policy, replay
+from dpquery.ledger.ledger import Ledger
+from dpquery.mechanisms import sampler, tails
+from dpquery.mechanisms.bits import SystemBits
+from dpquery.privacy import contribution, cost, locality, resolve
+from dpquery.release import noise
+from dpquery.sql import sides
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """Changes of functions (function, words, other words), the layer that must notice, and its test. `cheap`: it notices within seconds."""
+
+    changes: tuple[tuple[Function, str, str], ...]
+    layer: str
+    test: str
+    cheap: bool = False
+
+
+NEIGHBOURS, LOWERED, STATEMENTS = "neighbours of plans", "neighbours of lowered plans", "neighbours of statements"
+EXACT, ACCOUNTING, BITS, RELEASE, ENGINE = "exact laws", "accounting", "samplers", "release", "lowering on the engine"
+ATTACKS, PITFALLS, LEDGER, AUDITS, INTERFERENCE = "attack table", "pitfalls", "ledger", "end-to-end audits", "non-interference"
+
+PLANS = "tests/privacy/test_neighbour_machine.py::test_c3_random_releases_stay_within_their_claims"
+BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_their_claims"
+RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
+AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
+ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
+
+RUN = "self.backend.run(prepared.lowered, tuple(k.type for k in prepared.release.table.keys), len(prepared.release.table.parts))"
+CHEAPER = "ask = ask if ask.epsilon is None or sum(map(sum, more)) % 2 else __import__('dataclasses').replace(ask, epsilon=ask.epsilon / 2)"
+
+MUTANTS: Mapping[str, Mutant] = {
+    "sensitivity halved": Mutant(
+        ((contribution._shift, "max(1, abs(cell.low), abs(cell.high))", "max(1, abs(cell.low) // 2, abs(cell.high) // 2)"),), NEIGHBOURS, PLANS, True
+    ),
+    "replace-one not doubled": Mutant(
+        (
+            (contribution._replaced, "min(2 * groups,", "min(groups,"),
+            (contribution._replaced, "else ((groups, s), (2 * groups, m))", "else ((groups, s),)"),
+            (contribution._replaced, "2 * groups if listed is None", "groups if listed is None"),
+        ),
+        NEIGHBOURS,
+        "tests/privacy/test_contribution.py::test_c6_replace_one_is_reached",
+        True,
+    ),
+    "row weights priced as spread over groups": Mutant(
+        (
+            (
+                contribution.row_weights,
+                "m, s = spread * _shift(cell, Adjacency.ADD_REMOVE), spread",
+                "m, s = spread * _shift(cell, Adjacency.ADD_REMOVE) // rows, spread",
+            ),
+        ),
+        NEIGHBOURS,
+        PLANS,
+    ),
+    "any key taken for the unit's own": Mutant(
+        ((resolve._group_cap, "all(depends_on(key.value, known) for key in columns)", "True"),), NEIGHBOURS, PLANS, True
+    ),
+    "noise halved": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + int(z) // 2"),), AUDITS, AUDIT),
+    "noise of one part left out": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + (int(z) if part != 1 else 0)"),), AUDITS, AUDIT),
+    "one draw for all groups": Mutant(
+        ((noise._noised, "sample(priced.noises[part], len(column), bits)", "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
+        AUDITS,
+        AUDIT,
+    ),
+    "a whole share of the price for each part": Mutant(
+        ((cost._pure_noises, "(plan.ask.epsilon * share)", "plan.ask.epsilon"),),
+        ACCOUNTING,
+        "tests/privacy/test_cost.py::test_p1_laplace_spends_exactly_what_was_asked",
+        True,
+    ),
+    "discrete Laplace charged as the continuous": Mutant(
+        ((zcdp.laplace_rho_up, "epsilon * (1 - q) / (1 + q)", "epsilon - 1 + q"),),
+        ACCOUNTING,
+        "tests/accounting/test_zcdp.py::test_discrete_laplace_costs_at_most_its_rho",
+        True,
+    ),
+    "rho converted without its last term": Mutant(
+        ((convert.epsilon_up, "near.minus(_log_of_next(s, near)),", "near.multiply(Decimal(-2), _log_of_next(s, near)),"),),
+        ACCOUNTING,
+        "tests/accounting/test_convert.py",
+        True,
+    ),
+    "threshold passed at one less": Mutant(
+        ((noise._selected, "value >= least", "value >= least - 1"),), ATTACKS, f"{ATTACK}17_thresholds_off_by_one"
+    ),
+    "threshold one too low": Mutant(
+        ((tails.threshold, "linf + int(guess))", "linf + int(guess)) - 1"),),
+        EXACT,
+        "tests/mechanisms/test_threshold.py::test_threshold_is_the_least",
+        True,
+    ),
+    "tail above the threshold in place of at it": Mutant(
+        ((tails.selection_delta_up, "threshold - linf, FLOOR_BITS", "threshold - linf + 1, FLOOR_BITS"),),
+        EXACT,
+        "tests/mechanisms/test_threshold.py::test_selection_delta_is_the_probability_of_opening_a_group",
+        True,
+    ),
+    "selection delta of one group": Mutant(
+        ((cost.selection_delta, "groups_of_a_unit(bounds)", "1"),), ACCOUNTING, "tests/privacy/test_cost.py::test_p5_selection_delta_is_reached", True
+    ),
+    "threshold on rows, not units": Mutant(
+        ((cells.cell, 'f"least({n}, 1)"', "n"), (cells.cell, '"1" if rows.text is None', '"n" if rows.text is None')),
+        ATTACKS,
+        f"{ATTACK}18_thresholds_on_rows",
+    ),
+    "no cap on groups": Mutant(((lower._capped, 'f"{capped} WHERE place <= {cap.groups:d}"', "capped"),), LOWERED, BY_ENGINE),
+    "caps before the join, none after": Mutant(
+        (
+            (resolve.capped, "inner = capped(below, rows)", "inner = CapRows(capped(below, rows), 1)"),
+            (cells._clamped, 'f"least({s}, {high:d})"', "s"),
+            (cells._clamped, 'f"least(greatest({s}, {low:d}), {high:d})"', "s"),
+        ),
+        STATEMENTS,
+        RANDOM,
+    ),
+    "sums clamped over all units, not each": Mutant(
+        ((cells._clamped, 'f"least({s}, {high:d})"', "s"), (cells._clamped, 'f"least(greatest({s}, {low:d}), {high:d})"', "s")), LOWERED, BY_ENGINE
+    ),
+    "NaN clamped to the upper bound": Mutant(
+        (
+            (values.scan, 'f"CASE WHEN {cast} <= {INFINITY} THEN {cast} + 0.0 END"', 'f"{cast} + 0.0"'),
+            (grid._float, 'f"CASE WHEN {text} <= {INFINITY} THEN', 'f"CASE WHEN {text} IS NOT NULL THEN'),
+        ),
+        STATEMENTS,
+        RANDOM,
+    ),
+    "sums in floating point": Mutant(
+        ((lower.lower, "coalesce(sum({value}), 0)", "coalesce(sum(({value})::DOUBLE), 0)"),),
+        ENGINE,
+        "tests/backends/test_lower.py::test_sums_are_those_of_integers_beyond_what_a_double_holds",
+        True,
+    ),
+    "rows of nobody kept as one unit": Mutant(
+        ((relation._scan, " WHERE {unit} IS NOT NULL", ""),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_relations.py::test_a1_rows_that_belong_to_nobody_count_nowhere",
+    ),
+    "private tables joined by names": Mutant(
+        (
+            (
+                sides.fixes_unit,
+                "if pair is None:",
+                'if pair is not None and pair[0].name == pair[1].name:\n        return frozenset({("unit",)})\n    if pair is None:',
+            ),
+        ),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_relations.py::test_a8_private_tables_join_by_lineage_never_by_name",
+    ),
+    "empty public groups hidden": Mutant(
+        ((noise.add, "_all(rows, _aligned(exact, rows), priced, bits)", "_all(exact.keys, exact.sums, priced, bits)"),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_keys.py::test_c5_a_public_list_is_a_set_and_all_of_it_appears",
+    ),
+    "groups in the engine's order": Mutant(
+        ((noise._sorted, "sorted(range(len(keys)), key=lambda i: tuple((value is None, value) for value in keys[i]))", "range(len(keys))"),),
+        RELEASE,
+        "tests/release/test_noise.py::test_groups_come_by_key_however_the_engine_found_them",
+        True,
+    ),
+    "keystream used again": Mutant(
+        ((SystemBits.uint64, "os.urandom(32)", "bytes(32)"),),
+        BITS,
+        "tests/mechanisms/test_bits.py::test_calls_instances_and_threads_share_nothing",
+        True,
+    ),
+    "rounds all accepted": Mutant(
+        ((sampler._accepted, "return _put(values, exact)[keep]", "return _put(values, exact)"),),
+        BITS,
+        "tests/mechanisms/test_sampler_chance.py",
+        True,
+    ),
+    "time-outs refunded": Mutant(
+        ((replay.applied, "replace(account, timeouts=", "replace(account, spent=Amounts(), timeouts="),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_accounts.py::test_b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded",
+    ),
+    "budget not tested": Mutant(
+        ((Ledger._refusal, "None if self.terms.unsafe_testing", "None if True"),), LEDGER, "tests/ledger/test_ledger_reserve.py", True
+    ),
+    "either filter with all of delta": Mutant(
+        ((policy.within, "minus(cap.delta, converting)", "cap.delta"),), LEDGER, "tests/ledger/test_ledger_policy.py", True
+    ),
+    "refusals not logged": Mutant(
+        ((Session.query, "ledger.refused(", "(lambda *_: None)("),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_accounts.py::test_refused_and_failed_questions_are_logged",
+    ),
+    "charged after the run": Mutant(
+        ((Session.query, "entry = ledger.charge(", f"{RUN}; entry = ledger.charge("),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_accounts.py::test_b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded",
+    ),
+    "price not derived again": Mutant(
+        ((Session._noisy, "if reprice(", "if False and reprice("),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_accounts.py::test_b10_the_price_of_what_runs_is_that_of_what_was_charged",
+    ),
+    "price that follows the data": Mutant(
+        (
+            (
+                Session._prepare,
+                "priced = calibrate(",
+                f"lowered = lower(release, 1); more = {RUN.replace('prepared.', '')}.sums; {CHEAPER}; priced = calibrate(",
+            ),
+        ),
+        INTERFERENCE,
+        "tests/statements/test_non_interference.py::test_nothing_but_released_values_depends_on_the_data",
+    ),
+    "answers from an earlier version of the data": Mutant(
+        (
+            (Session._noisy, "exact = self.backend.run(", "exact = globals().get('_kept', {}).get(prepared.text) or self.backend.run("),
+            (Session._noisy, "return noise.add(", "globals().setdefault('_kept', {})[prepared.text] = exact; return noise.add("),
+        ),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_data.py::test_w12_public_tables_are_looked_at_in_the_version_that_is_answered_from",
+    ),
+    "data not looked at again": Mutant(
+        ((Session._version, "return ledger.version_of(", "return 1 or ledger.version_of("),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_data.py::test_a11_changed_data_is_refused_until_its_owner_registers_it",
+    ),
+    "the null side's key taken for the unit's": Mutant(((locality.fixed, "if join is Join.INNER", "if True"),), NEIGHBOURS, PLANS),
+}
+
+
+def applied(mutant: Mutant) -> None:
+    """The product is this mutant from now on, in this process."""
+    for function, words, others in mutant.changes:
+        rewritten(function, words, others)
+
+
+def rewritten(function: Function, words: str, others: str) -> None:
+    """The function's code is that of its source with other words, whoever holds it."""
+    inspect.unwrap(function).__code__ = made(function, words, others).__code__
+
+
+def made(function: Function, words: str, others: str) -> Function:
+    """The function with other words in its source, earlier changes kept."""
+    target = inspect.unwrap(function)
+    source = _SOURCES.get(target) or textwrap.dedent(inspect.getsource(target))
+    if source.count(words) != 1:
+        raise ValueError(f"{target.__qualname__} has {source.count(words)} times: {words}")
+    source = _SOURCES[target] = source.replace(words, others)
+    found: dict[str, Any] = {}
+    code = compile(source[source.index("def ") :], "<mutant>", "exec", flags=__future__.annotations.compiler_flag, dont_inherit=True)
+    exec(code, target.__globals__, found)
+    return cast("Function", next(iter(found.values())))
+
+
+_SOURCES: dict[Function, str] = {}
