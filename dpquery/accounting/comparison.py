@@ -124,7 +124,7 @@ def strongest(epsilon: Callable[[Batch], float], batch: Batch, budget: Fraction)
     if low is None or high is None:
         return low
     short = Fraction(f"{float(high):.6g}")
-    return short if low < short < high and at(short) <= budget else low
+    return short if low < short < high and _log(at(short), budget) <= 0 else low
 
 
 def _bracket(at: Callable[[Fraction], float], budget: Fraction) -> tuple[Fraction | None, Fraction | None]:
@@ -148,7 +148,7 @@ def _bracket(at: Callable[[Fraction], float], budget: Fraction) -> tuple[Fractio
 
 def _log(epsilon: float, budget: Fraction) -> float:
     """ln of epsilon in units of the budget."""
-    return math.log(epsilon / float(budget)) if epsilon > 0 else -math.inf
+    return math.log(epsilon / _float_up(budget)) if epsilon > 0 else -math.inf
 
 
 # ---- one release -------------------------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ _SLACK = 1e-6
 _FINE = 100  # grid steps in one standard deviation of the loss
 _WIDEST = 1 << 15  # grid steps that one mechanism's losses may span
 _LONGEST = 1 << 18  # of a cycle
+_STEEPEST = 1e8  # s times the largest sum: e^(s loss) keeps eight digits
 _OUTSIDE = 40.0  # the tilted law has e^-40 of its mass outside the cycle, at either end
 
 
@@ -229,7 +230,8 @@ def _epsilon(batch: Batch, delta: float, step: float) -> float:
         """An epsilon for every s > 0, as accounting.convert."""
         return (total(s) - math.log(left) + s * math.log(s) - (1 + s) * math.log1p(s)) / s
 
-    s = _least(bound)
+    size = math.fsum(grid.count * float(np.abs(grid.losses).max()) for grid in grids)
+    s = _least(bound, _STEEPEST / size)
     if bound(s) <= 0:
         return 0.0
     tilted = [_tilted(grid, s) for grid in grids]
@@ -239,10 +241,10 @@ def _epsilon(batch: Batch, delta: float, step: float) -> float:
     below = _reach(lambda t: total(s - t) - base + t * middle)
     if (above + below) / step > _LONGEST:
         return _epsilon(batch, delta, 2 * step)
-    size = 1 << math.ceil(math.log2((above + below) / step + 4))
+    cycle = 1 << math.ceil(math.log2((above + below) / step + 4))
     first = math.floor((middle - below) / step)
-    sums = _convolved(grids, tilted, size, first)
-    losses: Floats = step * np.arange(first, first + size, dtype=np.float64)
+    sums = _convolved(grids, tilted, cycle, first)
+    losses: Floats = step * np.arange(first, first + cycle, dtype=np.float64)
     with np.errstate(divide="ignore"):
         logs = np.log(sums) + (base - s * losses)
     outside = math.exp(min(0.0, base - s * float(losses[-1]) - _OUTSIDE))
@@ -274,13 +276,13 @@ def _convolved(grids: Sequence[_Grid], tilted: Sequence[Floats], size: int, firs
 
 def _reach(exponent: Callable[[float], float]) -> float:
     """How far from its mean the tilted law has less than e^-40, by Chernoff at the best t."""
-    best = _least(lambda t: (exponent(t) + _OUTSIDE) / t)
+    best = _least(lambda t: (exponent(t) + _OUTSIDE) / t, math.exp(50))
     return (max(0.0, exponent(best)) + _OUTSIDE) / best
 
 
-def _least(function: Callable[[float], float]) -> float:
-    """The positive number at which a function, first falling and then rising, is about least."""
-    low, high = -50.0, 50.0
+def _least(function: Callable[[float], float], most: float) -> float:
+    """The positive number up to `most` at which a function, first falling and then rising, is about least."""
+    low, high = -50.0, math.log(most)
     for _ in range(44):
         third = (high - low) / 3
         low, high = (low, high - third) if function(math.exp(low + third)) <= function(math.exp(high - third)) else (low + third, high)
