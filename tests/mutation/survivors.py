@@ -1,6 +1,7 @@
-"""Holds the mutants that no test kills against the list of those that may live: `python tests/mutation/survivors.py`, after `mutmut run`.
+"""Holds the mutants that no test kills against the list of those that may live: `python tests/mutation/survivors.py [privacy|accounting]`, after
+`mutmut run`.
 
-survivors.toml says of each why no test can or need tell it from the product. A mutant is named by its function and by what the change makes of which
+The .toml files beside it say of each why no test can or need tell it from the product. A mutant is named by its function and by what the change makes of which
 line, so that the list outlives other changes of the file. Ends with 1 where a survivor is not listed, a listed one is killed or gone, or some mutant
 was not tried.
 """
@@ -17,7 +18,7 @@ from mutmut.mutation.data import SourceFileMutationData
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.stats import status_by_exit_code
 
-LIST = Path(__file__).with_name("survivors.toml")
+LISTS = sorted(Path(__file__).parent.glob("*.toml"))
 DEAD = frozenset({"killed", "timeout", "caught by type check", "segfault"})
 UNTRIED = "not checked"
 
@@ -42,15 +43,16 @@ def tried() -> Iterator[tuple[str, Path, str]]:
 
 def listed() -> dict[str, str]:
     """Why each listed mutant may live."""
-    return {mutant: group["why"] for group in tomllib.loads(LIST.read_text())["group"] for mutant in group["mutants"]}
+    groups = [group for path in LISTS for group in tomllib.loads(path.read_text())["group"]]
+    return {mutant: group["why"] for group in groups for mutant in group["mutants"]}
 
 
-def main() -> int:
-    """Prints what differs from the list."""
-    found = list(tried())
+def main(only: str = "") -> int:
+    """Prints what differs from the list; `only` of the functions that begin so."""
+    found = [one for one in tried() if one[0].removeprefix("dpquery.").startswith(only)]
     count = Counter(status for _, _, status in found)
     alive = {named(mutant, path) for mutant, path, status in found if status not in DEAD | {UNTRIED}}
-    reasons = listed()
+    reasons = {mutant: why for mutant, why in listed().items() if mutant.startswith(only)}
     fresh, gone = sorted(alive - reasons.keys()), sorted(reasons.keys() - alive)
     print(f"{len(found)} mutants: " + ", ".join(f"{n} {status}" for status, n in count.most_common()))
     print(f"{len(alive & reasons.keys())} live with a reason")
@@ -61,4 +63,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))
