@@ -1,9 +1,9 @@
-"""Holds the mutants that no test kills against the list of those that may live: `python tests/mutation/survivors.py [privacy|accounting]`, after
+"""Holds the mutants that no test kills against the lists of those that may live: `python tests/mutation/survivors.py [privacy|accounting]`, after
 `mutmut run`.
 
-The .toml files beside it say of each why no test can or need tell it from the product. A mutant is named by its function and by what the change makes of which
-line, so that the list outlives other changes of the file. Ends with 1 where a survivor is not listed, a listed one is killed or gone, or some mutant
-was not tried.
+The .toml files beside it say of each why no test can or need tell it from the product. A mutant is named by its function and by what the change makes
+of which line, so that the list outlives other changes of the file. Ends with 1 where a survivor is not listed, a listed one is killed or gone, or
+some mutant was not tried.
 """
 
 from __future__ import annotations
