@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LAYERS := tests/audit tests/mechanisms tests/privacy/test_mutants.py tests/statements/test_statement_mutants.py  # short, in make audit too
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs fingerprints bench clean
@@ -33,8 +34,11 @@ test-all: $(READY)  ## run the tests, the slow ones too
 fuzz: $(READY)  ## put made-up statements to the engine for FUZZ_SECONDS (3600), in two processes
 	$(BIN)/python tests/fuzz/campaign.py
 
-audit: $(READY)  ## attack the product at length: up to an hour
-	$(BIN)/python -m pytest -n 2 -m audit
+audit: $(READY)  ## attack the product at length, for up to an hour, and write build/audit.md
+	@mkdir -p build && rm -f build/audit*.xml
+	$(BIN)/python -m pytest -n 2 -m audit --junitxml=build/audit.xml; long=$$?; \
+	$(BIN)/python -m pytest -n 2 -m 'not audit and not slow' --junitxml=build/audit-short.xml $(LAYERS); short=$$?; \
+	$(BIN)/python tests/audit/report.py build/audit.xml build/audit-short.xml > build/audit.md && cat build/audit.md && exit $$((long + short))
 
 coverage: $(READY)  ## run the tests and check that they take every branch of the rooms that privacy rests on
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit' --cov --cov-report=term-missing

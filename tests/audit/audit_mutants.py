@@ -48,6 +48,7 @@ ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
 RUN = "self.backend.run(prepared.lowered, tuple(k.type for k in prepared.release.table.keys), len(prepared.release.table.parts))"
 CHEAPER = "ask = ask if ask.epsilon is None or sum(map(sum, more)) % 2 else __import__('dataclasses').replace(ask, epsilon=ask.epsilon / 2)"
+SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
     "sensitivity halved": Mutant(
@@ -83,6 +84,9 @@ MUTANTS: Mapping[str, Mutant] = {
         ((noise._noised, "sample(priced.noises[part], len(column), bits)", "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
         AUDITS,
         AUDIT,
+    ),
+    "two parts share their draws": Mutant(
+        ((noise._noised, "len(column), bits)", f"len(column), type('Same', (), {{'uint64': lambda self, n: {SAME}}})())"),), AUDITS, AUDIT
     ),
     "a whole share of the price for each part": Mutant(
         ((cost._pure_noises, "(plan.ask.epsilon * share)", "plan.ask.epsilon"),),

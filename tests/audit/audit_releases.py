@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from audit_shapes import Pair, groups, laid_out
-from audit_tester import Array, Found, by_histogram, by_likelihood, claims, judged
+from audit_tester import Array, Found, by_components, by_histogram, by_likelihood, claims, judged
 
 from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.release import ListedKeys, Mechanism, PrivateKeys, Release
@@ -20,15 +20,16 @@ CHUNK = 20_000  # releases at a time
 
 @dataclass(frozen=True)
 class Audit:
-    """What both testers found of each claim, from so many releases of either data set."""
+    """What the testers found of each claim, from so many releases of either data set."""
 
     likelihood: list[Found]
     histogram: list[Found]
+    components: list[Found]
 
     @property
     def broken(self) -> bool:
         """Whether a claim is refuted."""
-        return any(one.broken for one in (*self.likelihood, *self.histogram))
+        return any(one.broken for one in (*self.likelihood, *self.histogram, *self.components))
 
 
 def audited(pair: Pair, count: int, drawn: Priced | None = None) -> Audit:
@@ -37,8 +38,9 @@ def audited(pair: Pair, count: int, drawn: Priced | None = None) -> Audit:
     one, two = sums(pair, 0), sums(pair, 1)
     first, second = (released(pair.prepared.release, drawn or priced, side, count) for side in (one, two))
     scores = (by_likelihood(out, one, two, priced) for out in (first, second))
-    flat = (out.reshape(count, -1) for out in (first, second))
-    return Audit(judged(*scores, claims(priced)), judged(*by_histogram(*flat), claims(priced)))
+    flat = [out.reshape(count, -1) for out in (first, second)]
+    promised = claims(priced)
+    return Audit(judged(*scores, promised), judged(*by_histogram(*flat), promised), judged(*by_components(*flat), promised))
 
 
 def sums(pair: Pair, side: int) -> Array:

@@ -1,6 +1,6 @@
 """End to end: what two neighbouring data sets release, held against what is charged for it.
 
-The exact sums are the engine's, of two data sets in DuckDB that one adversarial unit makes as unlike as it can; the noise is the product's. Two
+The exact sums are the engine's, of two data sets in DuckDB that one adversarial unit makes as unlike as it can; the noise is the product's. Three
 testers look for an event that is likelier under one of them than the claim allows. What they would see is stated with each: weaker noise, a lower
 threshold.
 """
@@ -43,7 +43,7 @@ def said(audit: Audit) -> list[str]:
     """The claims that were refuted."""
     return [
         f"{how}, {f.claim.name}: epsilon {f.epsilon:.3f} of {f.claim.epsilon:.3f}, delta {f.delta:.5f} of {f.claim.delta:.5f}"
-        for how, found in (("likelihood", audit.likelihood), ("histogram", audit.histogram))
+        for how, found in (("likelihood", audit.likelihood), ("histogram", audit.histogram), ("components", audit.components))
         for f in found
         if f.broken
     ]
@@ -101,8 +101,9 @@ def least_lowering(pair: Pair) -> str | None:
 def row(name: str, adjacency: str, pair: Pair, audit: Audit, seconds: float, seen: str | None) -> dict[str, object]:
     """A line of the report."""
     told = [{"name": f.claim.name, "epsilon": f.claim.epsilon, "delta": f.claim.delta} for f in audit.likelihood]
-    for one, by, at in zip(told, audit.likelihood, audit.histogram, strict=True):
-        one |= {"likelihood": [by.epsilon, by.delta], "histogram": [at.epsilon, at.delta]}
+    for how, found in (("likelihood", audit.likelihood), ("histogram", audit.histogram), ("components", audit.components)):
+        for one, by in zip(told, found, strict=True):
+            one[how] = [by.epsilon, by.delta]
     return {"shape": name, "adjacency": adjacency, "pair": pair.names, "claims": told, "releases": MANY, "power": seen, "seconds": round(seconds, 1)}
 
 
@@ -134,5 +135,5 @@ def charged(pair: Pair) -> float:
 
 
 def test_false_alarms_are_as_rare_as_is_said() -> None:
-    """Few releases and many, two testers, two directions, two events and two bounds for each of at most four claims; and the answers' audits."""
-    assert 2 * 2 * 2 * 2 * 2 * 4 * len(ADJACENCIES) * len(NAMES) + 5 * 2 * 2 * 2 * 4 <= MOST_BOUNDS
+    """Few releases and many, three testers, two directions, two events and two bounds for each of at most four claims; and the answers' audits."""
+    assert 2 * 3 * 2 * 2 * 2 * 4 * len(ADJACENCIES) * len(NAMES) + 5 * 2 * 2 * 2 * 4 <= MOST_BOUNDS

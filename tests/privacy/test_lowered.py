@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
 
@@ -108,8 +108,9 @@ def test_lowered_statements_stay_within_their_claims(engine: duckdb.DuckDBPyConn
 
 @pytest.mark.audit
 @pytest.mark.parametrize("part", range(BLOCKS))
-def test_many_more_lowered_statements(engine: duckdb.DuckDBPyConnection, part: int) -> None:
+def test_many_more_lowered_statements(engine: duckdb.DuckDBPyConnection, part: int, record_property: Callable[[str, object], None]) -> None:
     assert len(list(islice(pairs(engine, FIRST + part, BLOCKS), MORE // BLOCKS))) == MORE // BLOCKS == 1000
+    record_property("pairs", MORE // BLOCKS)
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -4,7 +4,7 @@ where a plan node, an option or a card exists that no random plan has."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count, islice
 
@@ -86,9 +86,10 @@ def test_c3_random_releases_stay_within_their_claims(block: int) -> None:
 
 @pytest.mark.audit
 @pytest.mark.parametrize("part", range(PARTS))
-def test_many_more_random_releases(part: int) -> None:
+def test_many_more_random_releases(part: int, record_property: Callable[[str, object], None]) -> None:
     """As many as DPQUERY_PAIRS says; 200,000 without it."""
     run(FIRST + part, PARTS, MORE // PARTS)
+    record_property("pairs", MORE // PARTS)
 
 
 # ---- what the random plans have ------------------------------------------------------------------------------------------------------
