@@ -100,12 +100,27 @@ def _as_read(node: exp.Expr, scope: Scope) -> exp.Expr:
                     below.set("this", way(this=below.this.copy()))
                 if wide(below):
                     below.set("to", exp.DataType(this=exp.DType.BIGINT))
+            case exp.Log() | exp.Pow() if isinstance(defined := _defined(below), exp.Expr):
+                below.replace(defined)
             case exp.Add() | exp.Sub() if dates and _kinds(below, scope) == (Kind.DATE, Kind.INTEGER):
                 below.set("expression", exp.TryCast(this=below.right.copy(), to=exp.DataType.build("INT")))
             case exp.Add() if dates and _kinds(below, scope) == (Kind.INTEGER, Kind.DATE):
                 below.set("this", exp.TryCast(this=below.left.copy(), to=exp.DataType.build("INT")))
     found: exp.Expr = holder.this
     return found
+
+
+def _defined(node: exp.Log | exp.Pow) -> exp.Expr | None:
+    """The logarithm to a base or the power where it has a value, else NULL: DuckDB has infinities there. None where nothing is to do."""
+    one, two = take(node, "this", "expression")
+    if two is None:
+        return None
+    zero, base, other = exp.Literal.number(0), exp.paren(one), exp.paren(two)
+    if isinstance(node, exp.Log):
+        fits: exp.Expr = exp.and_(exp.GT(this=base, expression=zero), exp.NEQ(this=base.copy(), expression=exp.Literal.number(1)))
+    else:
+        fits = exp.not_(exp.and_(exp.EQ(this=base, expression=zero), exp.LT(this=other, expression=zero.copy())))
+    return exp.Case(ifs=[exp.If(this=fits, true=node.copy())])
 
 
 def _dated(node: exp.Expr, scope: Scope) -> bool:

@@ -33,7 +33,8 @@ def test_statement(case: dict[str, Any]) -> None:
         ask(case["sql"])
     refused = caught.value
     place = refused.position and f"{refused.position.line}:{refused.position.column}"
-    assert (refused.code, place, refused.message, refused.instead) == (case["code"], case["at"], case["says"], case.get("instead") or ADVICE[case["code"]])
+    instead = case.get("instead") or ADVICE[case["code"]]
+    assert (refused.code, place, refused.message, refused.instead) == (case["code"], case["at"], case["says"], instead)
     assert refused.source == case["sql"]
 
 

@@ -62,6 +62,8 @@ CASES = [
      "SELECT country, people % nullif(people - 80, 0), 1 / nullif(people / nullif(people - 80, 0), 0), 7 FROM countries"),
     ("(SELECT country, sqrt(60 - people) AS a, CAST(country AS INTEGER) AS b FROM countries WHERE ln(people - 60) > 1 OR people >= 60)",
      "SELECT country, CASE WHEN people = 60 THEN 0.0::DOUBLE END, NULL FROM countries WHERE people >= 60"),
+    ("(SELECT country, log(people - 79, 7) AS a, log(people - 80, 7) AS b, power(people - 80, -1) AS c, power(people, 0) AS d FROM countries WHERE people = 80)",
+     "SELECT 'DE', NULL, NULL, NULL, 1.0::DOUBLE FROM range(2)"),
     ("(SELECT country, people // 2 AS half, 100 - half AS b FROM countries)", "SELECT country, people // 2, 100 - people // 2 FROM countries"),
     ("(WITH w AS (SELECT country FROM countries) SELECT a.country FROM w a JOIN w b ON a.country = b.country)",
      "SELECT a.country FROM countries a JOIN countries b ON a.country = b.country"),
