@@ -1,0 +1,136 @@
+"""What `dpquery account` compares: the methods of a batch, the ledger's own answer, and the inverse."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+
+from dpquery.accounting.comparison import BASIC, Batch, Kind, ledger_epsilon, methods, strongest
+from dpquery.accounting.zcdp import gaussian_rho, laplace_rho_up
+from dpquery.ledger.amounts import rounded_up
+from dpquery.ledger.model import Amounts, Limit
+from dpquery.ledger.policy import within
+
+MILLIONTH = Fraction(1, 10**6)
+TENTHS = Batch(Kind.LAPLACE, 100, Fraction(1, 10), MILLIONTH)
+BATCHES = [
+    TENTHS,
+    Batch(Kind.PURE, 3, Fraction(1, 10), MILLIONTH),
+    Batch(Kind.PURE, 100, Fraction(1, 10), Fraction(0)),
+    Batch(Kind.GAUSSIAN, 40, Fraction(1, 7), MILLIONTH),
+    Batch(Kind.GAUSSIAN, 1, Fraction(1, 100), Fraction(1, 2)),
+    Batch(Kind.PURE, 50, Fraction(1), MILLIONTH, rate=Fraction(1, 10)),
+    Batch(Kind.LAPLACE, 50, Fraction(1), MILLIONTH, rate=Fraction(1, 10)),
+    Batch(Kind.GAUSSIAN, 50, Fraction(1), MILLIONTH, rate=Fraction(1, 10)),
+    Batch(Kind.GAUSSIAN, 1, Fraction(1), Fraction(1, 2), rate=Fraction(1, 10)),
+]
+
+
+def said(batch: Batch) -> dict[str, float]:
+    return {method.key: method.epsilon(batch) for method in methods(batch)}
+
+
+def name(batch: Batch) -> str:
+    return f"{batch.kind}-{batch.queries}-{float(batch.delta):g}-{float(batch.rate):g}"
+
+
+def test_the_ledger_may_use_what_is_a_filter_here() -> None:
+    for kind, allowed in ((Kind.PURE, {"basic", "zcdp", "adaptive"}), (Kind.LAPLACE, {"basic", "zcdp", "adaptive"}), (Kind.GAUSSIAN, {"zcdp"})):
+        batch = Batch(kind, 10, Fraction(1, 10), MILLIONTH)
+        assert {m.key for m in methods(batch) if m.ledger} == allowed
+        sampled = methods(Batch(kind, 10, Fraction(1, 10), MILLIONTH, rate=Fraction(1, 2)))
+        assert sampled
+        assert not any(m.ledger for m in sampled)
+
+
+def test_what_holds_for_continuous_noise_only_is_marked() -> None:
+    marked = {batch.kind: {m.key for m in methods(batch) if m.continuous} for batch in BATCHES[:4]}
+    assert marked[Kind.PURE] == set()
+    assert marked[Kind.LAPLACE] == {"renyi", "zcdp_laplace", "pld"}
+    assert marked[Kind.GAUSSIAN] == {"basic", "advanced", "optimal", "adaptive", "gdp", "pld"}
+    assert {m.key for m in methods(BATCHES[6]) if m.continuous} == {"pld"}
+    assert all(m.continuous for m in methods(BATCHES[7]))
+
+
+def test_laplace_noise() -> None:
+    found = {key: round(value, 4) for key, value in said(TENTHS).items()}
+    assert found == {
+        "basic": 10,
+        "advanced": 6.3082,
+        "optimal": 4.7746,
+        "renyi": 4.9842,
+        "zcdp": 5.2191,
+        "zcdp_laplace": 5.1249,
+        "adaptive": 5.7565,
+        "pld": 4.6927,
+    }
+
+
+def test_gaussian_noise() -> None:
+    found = said(Batch(Kind.GAUSSIAN, 100, Fraction(1, 20), MILLIONTH))
+    assert found["gdp"] == pytest.approx(2.254084650219741, rel=1e-8)
+    assert found["gdp"] <= found["pld"] < found["gdp"] * 1.001
+    assert found["pld"] < found["zcdp"] <= found["renyi"] < found["zcdp"] * 1.001
+    assert found["renyi"] < found["optimal"] < min(found["basic"], found["advanced"], found["adaptive"])
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_sample_of_all_is_no_sample(kind: Kind) -> None:
+    """Next to rate 1 each method that stays says nearly what it says there; where noise is Laplace, Renyi knows only the epsilon."""
+    whole, nearly = (said(Batch(kind, 20, Fraction(1, 5), MILLIONTH, rate)) for rate in (Fraction(1), 1 - Fraction(1, 10**9)))
+    for key, value in nearly.items():
+        if (kind, key) not in ((Kind.LAPLACE, "renyi"), (Kind.GAUSSIAN, "zcdp")):
+            assert value == pytest.approx(whole[key], rel=2e-3), key
+    assert nearly["zcdp"] >= whole["zcdp"] * (1 - 1e-8)
+
+
+def test_sampling_makes_cheaper_and_the_exact_methods_most() -> None:
+    for kind in Kind:
+        whole, part = (said(Batch(kind, 100, Fraction(1), MILLIONTH, rate)) for rate in (Fraction(1), Fraction(1, 100)))
+        assert all(value < whole[key] for key, value in part.items() if key != "zcdp" or kind is not Kind.GAUSSIAN)
+        assert part["pld"] == min(part.values())
+
+
+def test_at_delta_0_only_epsilons_add_up() -> None:
+    found = said(BATCHES[2])
+    assert {key for key, value in found.items() if value < math.inf} == {"basic", "optimal"}
+    assert found["basic"] == found["optimal"] == 10
+    gaussian = Batch(Kind.GAUSSIAN, 5, Fraction(1), Fraction(0))
+    assert set(said(gaussian).values()) == {math.inf}
+    assert ledger_epsilon(gaussian) == math.inf
+    assert set(said(Batch(Kind.GAUSSIAN, 5, Fraction(1), Fraction(0), Fraction(1, 2))).values()) == {math.inf}
+
+
+@pytest.mark.parametrize("batch", BATCHES[:5], ids=name)
+def test_the_ledger_takes_all_of_them_at_that_cap_and_at_no_lower_one(batch: Batch) -> None:
+    """The ledger's own filter, with half of delta aside."""
+    cap, delta = Decimal(ledger_epsilon(batch)), rounded_up(batch.delta)
+    gaussian = batch.kind is Kind.GAUSSIAN
+    rho = gaussian_rho(1, 1 / batch.strength**2) if gaussian else laplace_rho_up(batch.strength)
+    spent = Amounts(None if gaussian else rounded_up(batch.strength), rounded_up(rho), Decimal(0)).times(batch.queries)
+    assert within(Limit(cap * Decimal("1.000000001"), delta), delta / 2, spent)
+    assert cap == 0 or not within(Limit(cap * Decimal("0.999999999"), delta), delta / 2, spent)
+
+
+@pytest.mark.parametrize("batch", BATCHES, ids=name)
+def test_the_strongest_that_fits_fits_and_hardly_more_would(batch: Batch) -> None:
+    budget = Fraction(3, 4)
+    for method in methods(batch):
+        found = strongest(method.epsilon, batch, budget)
+        if found is None:
+            assert not batch.delta or batch.kind is Kind.GAUSSIAN
+            continue
+        at, beyond = (method.epsilon(Batch(batch.kind, batch.queries, x, batch.delta, batch.rate)) for x in (found, found * Fraction(10001, 10000)))
+        assert at <= float(budget) * (1 + 1e-12) < beyond or found == 100, method.key
+
+
+def test_the_strongest_is_a_short_number_where_one_is_as_good() -> None:
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(263, 10)) == Fraction(263, 1000)
+
+
+def test_what_always_or_never_fits() -> None:
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(10**6)) == 100
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(1, 10**8)) is None
