@@ -18,7 +18,7 @@ from dpquery.accounting.textbook.concentrated import bounded_range_rho, continuo
 from dpquery.accounting.textbook.gaussian import classical_sigma, gaussian_delta, gaussian_epsilon, gaussian_sigma
 from dpquery.accounting.textbook.groups import group_delta_up, group_rho, loose_group_delta_up
 from dpquery.accounting.textbook.hockeystick import loss_delta, loss_epsilon
-from dpquery.accounting.textbook.loss import Pair, batch_epsilon_up, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
+from dpquery.accounting.textbook.loss import Pair, _step, batch_epsilon_up, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
 from dpquery.accounting.textbook.normal import log_tail, tail
 from dpquery.accounting.textbook.pure import laplace_delta, randomised_response_epsilon, staircase_error
 from dpquery.accounting.textbook.renyi import ORDERS, gaussian_renyi, laplace_renyi, pure_renyi, renyi_epsilon
@@ -90,6 +90,11 @@ def test_optimal_composition(epsilon: float, queries: int, each: float) -> None:
         total = optimal_epsilon(epsilon, queries, delta, each)
         assert 0 < total <= queries * epsilon
         assert float(optimal_delta(epsilon, queries, total, each)) == pytest.approx(delta, rel=1e-6)
+
+
+def test_optimal_composition_uses_what_the_deltas_leave() -> None:
+    total = optimal_epsilon(0.5, 5, 1e-2, 1e-3)
+    assert float(optimal_delta(0.5, 5, total, 1e-3)) == pytest.approx(1e-2, rel=1e-9)
 
 
 def test_what_deltas_alone_exceed_has_no_epsilon() -> None:
@@ -249,6 +254,19 @@ def test_sampled_randomised_response_is_exact(rate: float) -> None:
         assert exact <= batch_epsilon_up([(pair, queries)], delta) * (1 + 1e-9) + 1e-13
         assert batch_epsilon_up([(pair, queries)], delta) <= exact * EXCESS + 1e-9
         assert exact <= queries * amplified(epsilon, 0.0, rate)[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-18])
+def test_where_nothing_but_the_largest_loss_is_likely(delta: float) -> None:
+    """The tilt that is best there is too steep for floats: the result stays a bound, and near."""
+    assert 6650 + math.log1p(-delta) <= batch_epsilon_up([(pure_pair(66.5), 100)], delta) <= 6650
+
+
+def test_a_grid_is_no_finer_than_it_need_be() -> None:
+    """Also where the largest loss of the first pair is far smaller than a step."""
+    for pair in (pure_pair(0.3), gaussian_pair(1e-4, 1e-9), *sampled_pairs(gaussian_pair(2.5, 1e-12), 1e-9)):
+        widest = max(pair.deviation / 100, (pair.high - pair.low) / 2**15)
+        assert widest / 2 <= _step([(pair, 7)]) <= widest
 
 
 def test_loss_epsilon_inverts_loss_delta() -> None:

@@ -149,14 +149,7 @@ def batch_epsilon_up(batch: Batch, delta: float) -> float:
     """
     if not (0 < delta < 1 and batch and all(count >= 1 for _, count in batch)):
         raise ValueError("delta is above 0 and below 1, and a batch has a release")
-    count = sum(n for _, n in batch)
-    deviation = math.sqrt(math.fsum(n * pair.deviation**2 for pair, n in batch) / count)
-    span = max(pair.high - pair.low for pair, _ in batch)
-    step = max(deviation / _FINE, span / _WIDEST)
-    top = batch[0][0].high
-    if top > step:  # the first pair's largest loss is made a grid point
-        step = top / math.ceil(top / step)
-    return _epsilon(batch, delta, step)
+    return _epsilon(batch, delta, _step(batch))
 
 
 # ---- one mechanism on the grid -----------------------------------------------------------------------------------------------------------
@@ -210,6 +203,14 @@ def _forth(loss: float, rate: float) -> float:
 def _check_size(size: float) -> None:
     if not 0 < size < math.inf:
         raise ValueError("a positive and finite size is needed")
+
+
+def _step(batch: Batch) -> float:
+    """A hundredth of what the losses deviate by, or more where one spans very many of those; a part of the first pair's largest loss if it can."""
+    deviation = math.sqrt(math.fsum(n * pair.deviation**2 for pair, n in batch) / sum(n for _, n in batch))
+    step = max(deviation / _FINE, max(pair.high - pair.low for pair, _ in batch) / _WIDEST)
+    top = batch[0][0].high
+    return top / math.ceil(top / step) if top > step else step
 
 
 # ---- composition -------------------------------------------------------------------------------------------------------------------------
