@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import prod
 from typing import assert_never
 
 from dpquery.accounting.convert import epsilon_up, rho_down
@@ -91,10 +92,7 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Mechanism, ...]]:
 
 def _error(priced: Priced) -> Fraction:
     """The product of the noises' variances, about."""
-    product = Fraction(1)
-    for noise in priced.noises:
-        product *= 2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter
-    return product
+    return Fraction(prod(2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter for noise in priced.noises))
 
 
 def _least_shown(priced: Priced) -> int:
@@ -119,22 +117,20 @@ def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[
 def _priced(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency) -> Priced:
     """One candidate: noise by share, threshold by delta, price as `reprice` finds it."""
     ask, selecting = plan.ask, plan.bounds.selecting
-    pure = ask.epsilon is not None and Mechanism.GAUSSIAN not in choice
-    conversion, selection = delta_split(ask.delta, conversion=not pure, selection=selecting is not None)
+    pure = None if Mechanism.GAUSSIAN in choice else ask.epsilon  # spent as it is, without a conversion
+    conversion, selection = delta_split(ask.delta, conversion=pure is None, selection=selecting is not None)
     conversion = min(conversion, HALF)  # a delta of 1 (unsafe testing) has no conversion
-    noises = _pure_noises(plan) if pure else _rho_noises(plan, choice, conversion)
+    noises = _rho_noises(plan, choice, conversion) if pure is None else _pure_noises(plan, pure)
     least = None if selecting is None else threshold(noises[selecting], selection, groups_of_a_unit(plan.bounds))
     price = _price(plan.bounds, noises, least, adjacency)
     whole = ask.epsilon if sum(plan.shares) == 1 else None
-    epsilon = price.epsilon if pure else whole or epsilon_up(price.rho, conversion)
+    epsilon = price.epsilon if pure is not None else whole or epsilon_up(price.rho, conversion)
     return Priced(noises, least, price, plan.shares, epsilon, conversion + price.delta, conversion)
 
 
-def _pure_noises(plan: _Plan) -> tuple[Noise, ...]:
+def _pure_noises(plan: _Plan, epsilon: Fraction) -> tuple[Noise, ...]:
     """Laplace noise whose epsilons are exactly the parts' shares."""
-    if plan.ask.epsilon is None:
-        raise AssertionError("pure noise is calibrated by epsilon")
-    return tuple(Noise(Mechanism.LAPLACE, s.l1 / (plan.ask.epsilon * share)) for s, share in zip(plan.sensitivities, plan.shares, strict=True))
+    return tuple(Noise(Mechanism.LAPLACE, s.l1 / (epsilon * share)) for s, share in zip(plan.sensitivities, plan.shares, strict=True))
 
 
 def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], conversion: Fraction) -> tuple[Noise, ...]:

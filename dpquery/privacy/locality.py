@@ -169,34 +169,30 @@ def rows_per_unit(rel: Private) -> int | None:
         case Keep(input=below) | Compute(input=below):
             return rows_per_unit(below)
         case CapRows(input=below, rows=rows):
-            return min(rows, _or(rows_per_unit(below), rows))
+            most = rows_per_unit(below)
+            return rows if most is None else min(rows, most)
         case Lookup(input=below, join=join, fanout=fanout):
-            return _times(rows_per_unit(below), _least_one(fanout, join))
+            most = rows_per_unit(below)
+            return None if most is None or fanout is None else most * _met(fanout, join)
         case Match():
             return _matched(rel)
         case _:
             assert_never(rel)
 
 
+def _met(count: int, join: Join) -> int:
+    """The most rows that a row becomes which meets so many: LEFT keeps one that meets none."""
+    return count if join is Join.INNER else max(1, count)
+
+
 def _matched(rel: Match) -> int | None:
     left, right = rows_per_unit(rel.left), rows_per_unit(rel.right)
-    product = _times(left, _least_one(right, rel.join))
-    if not rel.single or left is None or right is None:
+    if left is None or right is None:
+        return None
+    product = left * _met(right, rel.join)
+    if not rel.single:
         return product
-    once = max(left, right) if rel.join is Join.INNER else left + right
-    return min(_or(product, once), once)
-
-
-def _times(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a * b
-
-
-def _least_one(count: int | None, join: Join) -> int | None:
-    return count if count is None or join is Join.INNER else max(1, count)
-
-
-def _or(known: int | None, otherwise: int) -> int:
-    return otherwise if known is None else known
+    return min(product, max(left, right) if rel.join is Join.INNER else left + right)
 
 
 def fixed(rel: Private) -> frozenset[int]:

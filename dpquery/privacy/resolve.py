@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import assert_never
 
-from dpquery.aggregates import CARDS
+from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan, walk
@@ -64,10 +64,10 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     """
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
     limits = _limits(draft.contributions, rows_per_unit(rel))
-    planned = [_planned(ask, limits, rel) for ask in draft.asks]
+    planned = [(ask, _planned(ask, limits, rel)) for ask in draft.asks]
     private = bool(draft.keys) and facts.keys is None
-    parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, parts in planned for part in parts)]))
-    aggregates = tuple(replace(aggregate, parts=tuple(parts.index(part) for part in own)) for aggregate, own in planned)
+    parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, found in planned for part in found.parts)]))
+    aggregates = tuple(_aggregate(ask, found, parts) for ask, found in planned)
     keys = _keys(draft, facts, parts)
     table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
@@ -152,7 +152,7 @@ def _fill(rel: Private, facts: Facts) -> Private:
 
 
 def _fanout(lookup: Lookup) -> int:
-    return 1 if lookup.fanout is None else max(1, lookup.fanout)
+    return lookup.fanout or 1  # LEFT keeps the row that meets none
 
 
 def _multiplied(rel: Private) -> int:
@@ -201,13 +201,17 @@ def _limits(given: Contributions, most: int | None) -> Contributions:
     return given if given.weights is None or most is None else replace(given, weights=max(1, min(given.weights, most)))
 
 
-def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> tuple[Aggregate, tuple[Part, ...]]:
-    """The aggregate, with its parts yet to be numbered."""
+def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> Planned:
+    """What the ask's card makes of it; a count of distinct units is one of all rows, where the column that it names is the unit of each."""
     if ask.card == "units" and isinstance(ask.argument, Column) and ask.argument.id in owning(rel):
         ask = replace(ask, argument=None)
-    found = CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
-    aggregate = Aggregate(ask.name, ask.label, ask.card, (), found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts)
-    return aggregate, found.parts
+    return CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
+
+
+def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Aggregate:
+    """The aggregate, with its parts numbered as the release has them."""
+    own = tuple(parts.index(part) for part in found.parts)
+    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts)
 
 
 # ---- keys and bounding ---------------------------------------------------------------------------------------------------------------

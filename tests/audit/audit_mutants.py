@@ -89,7 +89,7 @@ MUTANTS: Mapping[str, Mutant] = {
         ((noise._noised, "len(column), bits)", f"len(column), type('Same', (), {{'uint64': lambda self, n: {SAME}}})())"),), AUDITS, AUDIT
     ),
     "a whole share of the price for each part": Mutant(
-        ((cost._pure_noises, "(plan.ask.epsilon * share)", "plan.ask.epsilon"),),
+        ((cost._pure_noises, "(epsilon * share)", "epsilon"),),
         ACCOUNTING,
         "tests/privacy/test_cost.py::test_p1_laplace_spends_exactly_what_was_asked",
         True,
