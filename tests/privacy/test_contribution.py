@@ -13,10 +13,26 @@ from neighbours import moved, sample
 
 from dpquery.errors import Position
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.release import CellBound, Enforced, GroupCap, Idle, Key, Release, RowWeights
+from dpquery.plan.release import (
+    Additive,
+    Bounding,
+    CellBound,
+    Clamp,
+    Enforced,
+    GroupCap,
+    HeavyMean,
+    Idle,
+    Key,
+    One,
+    Part,
+    Present,
+    Release,
+    RowWeights,
+    Units,
+)
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, enforced, sensitivities
-from dpquery.privacy.contribution import cell_bound, groups_of_a_unit
+from dpquery.privacy.contribution import Sensitivity, cell_bound, groups_of_a_unit
 from dpquery.values.types import STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -127,6 +143,17 @@ def test_c2_a_heavy_unit_keeps_its_mean() -> None:
     made = release(ask("mean"), keyed=False)
     assert run(made, data(orders(1, *[("i", 0), ("i", 5), ("i", 10)] * 3)))[()] == (-15, 3)
     assert run(made, data(orders(1, ("i", 0), ("i", 5), ("i", 10), ("i", 6))))[()] == (-13, 3)  # -18 * 3 / 4, towards zero
+
+
+@pytest.mark.lemma("C2")
+def test_c2_the_interval_of_each_kind_of_cell() -> None:
+    rows = Units(AMOUNT, Fraction(1), -3, 8)
+    assert cell_bound(Part(rows, Clamp(-9, 24))) == CellBound(-9, 24)
+    assert cell_bound(Part(One(), Present())) == CellBound(0, 1)
+    assert cell_bound(Part(Units(AMOUNT, Fraction(1), -3, 8, centred=True), HeavyMean(3, 11))) == CellBound(-33, 33)
+    assert cell_bound(Part(One(), Additive(1))) == CellBound(0, 1, weighted=True)
+    assert cell_bound(Part(rows, Additive(8))) == CellBound(-3, 8, weighted=True)
+    assert cell_bound(Part(Units(AMOUNT, Fraction(1), -3, 8, centred=True), Additive(11))) == CellBound(-11, 11, weighted=True)
 
 
 @pytest.mark.parametrize("one", [ask("count"), ask("total"), ask("mean"), ask("total", per_group=bounds(-7, -2))], ids=lambda a: a.card)
@@ -241,6 +268,37 @@ def test_n1_odd_widths_move_by_the_full_width() -> None:
     assert sensitivities(enforced(made), ADD)[0].linf == 3
     assert reached(made, data(orders(1, *[("i", 1)] * 3)), data(), ADD) == ALL
     assert run(made, data(orders(1, *[("i", 0)] * 3)))[()] == (-3, 3)
+
+
+W = 2 << 20
+SIGNED, COUNTED = CellBound(-2, 3), CellBound(0, 3)
+CLAIMS: list[tuple[Bounding, CellBound, int | None, Adjacency, Sensitivity]] = [
+    (GroupCap(2, Idle.ALL_KEYS), SIGNED, 2, ADD, Sensitivity(2, 3, 6, 18, "C5", ((2, 3),))),
+    (GroupCap(2, Idle.ALL_KEYS), SIGNED, 2, REPLACE, Sensitivity(2, 5, 10, 50, "C5", ((2, 5),))),
+    (GroupCap(2), SIGNED, None, ADD, Sensitivity(2, 3, 6, 18, "C6", ((2, 3),))),
+    (GroupCap(2), SIGNED, None, REPLACE, Sensitivity(4, 5, 12, 50, "C6", ((2, 5), (4, 3)))),
+    (GroupCap(2), SIGNED, 3, REPLACE, Sensitivity(4, 5, 12, 50, "C6", ((2, 5), (4, 3)))),
+    (GroupCap(2), SIGNED, 2, REPLACE, Sensitivity(2, 5, 10, 50, "C6", ((2, 5),))),
+    (GroupCap(2), COUNTED, None, REPLACE, Sensitivity(4, 3, 12, 36, "C6", ((4, 3),))),
+    (GroupCap(2), COUNTED, 3, REPLACE, Sensitivity(3, 3, 9, 27, "C6", ((3, 3),))),
+    (GroupCap(2), COUNTED, 5, REPLACE, Sensitivity(4, 3, 12, 36, "C6", ((4, 3),))),
+    (GroupCap(1, Idle.UNIT_KEY), COUNTED, 0, REPLACE, Sensitivity(1, 3, 3, 9, "C6", ((1, 3),))),
+    (RowWeights(2), SIGNED, None, ADD, Sensitivity(W, 3 * W, 3 * W, 9 * W**2, "C7", ((1, 3 * W),))),
+    (RowWeights(2), SIGNED, None, REPLACE, Sensitivity(2 * W, 5 * W, 6 * W, 25 * W**2, "C7", ((1, 6 * W),))),
+    (RowWeights(2), COUNTED, None, REPLACE, Sensitivity(2 * W, 3 * W, 6 * W, 18 * W**2, "C7", ((2, 3 * W),))),
+]
+
+
+@pytest.mark.lemma("C3", "C4", "C5", "C6", "C7")
+def test_each_claim_in_figures() -> None:
+    """Cells in [-2, 3] and in [0, 3], under each bounding and adjacency: all norms, their lemma and the patterns behind them."""
+    for bounding, cell, among, adjacency, claim in CLAIMS:
+        assert sensitivities(Enforced(bounding, (cell, cell), None, keyed=True, listed=among), adjacency) == (claim, claim)
+    for adjacency, shift in ((ADD, 3), (REPLACE, 5)):
+        one = Enforced(GroupCap(1, Idle.NO_KEYS), (SIGNED,), None, keyed=False)
+        assert sensitivities(one, adjacency) == (Sensitivity(1, shift, shift, shift**2, "C4", ((1, shift),)),)
+    whole = sensitivities(Enforced(RowWeights(2), (SIGNED,), None, keyed=False), REPLACE)
+    assert whole == (Sensitivity(1, 5 * W, 5 * W, 25 * W**2, "C7", ((1, 5 * W),)),)
 
 
 @pytest.mark.lemma("C6")

@@ -131,3 +131,19 @@ def test_groups_without_a_threshold_have_no_price() -> None:
 def test_row_weights_bound_no_number_of_groups() -> None:
     with pytest.raises(AssertionError, match=r"^row weights do not bound the number of groups$"):
         groups_of_a_unit(Enforced(RowWeights(3), (CellBound(0, 1, weighted=True),), 0, keyed=True))
+
+
+@pytest.mark.lemma("P6")
+def test_bounds_of_another_number_of_parts_have_no_price() -> None:
+    """Bounds that are derived anew must be those of the very parts that carry the noise: none is left out of the price."""
+    made = release(ask("count"), ask("total", 1))
+    found, bounds = spent(made, price()), enforced(made)
+    for cells in (bounds.cells[:1], (*bounds.cells, CellBound(0, 1))):
+        with pytest.raises(ValueError, match="zip"):
+            reprice(replace(bounds, cells=cells), found, ADD)
+
+
+def test_nothing_costs_a_fraction_of_0() -> None:
+    """The ledger adds up fractions: a statement that releases no part has one of each kind."""
+    found = spent(release(keys=3), price())
+    assert [type(x) for x in (found.price.epsilon, found.price.rho, found.price.delta, found.delta)] == [Fraction] * 4

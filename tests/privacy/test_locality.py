@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -17,11 +18,12 @@ from neighbours import sample
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
 from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output, walk
-from dpquery.plan.scalar import Case, Column, Literal
+from dpquery.plan.release import Clamp, GroupCap, Key, One, Part, Units, UnitTable
+from dpquery.plan.scalar import Case, Column, Literal, Scalar
 from dpquery.privacy import Facts
-from dpquery.privacy.locality import depends_on, fixed, local, owning, rows_per_unit
+from dpquery.privacy.locality import cells, depends_on, fixed, local, owning, rows_per_unit
 from dpquery.privacy.resolve import filled
-from dpquery.values.types import INTEGER, STRING, Value
+from dpquery.values.types import BOOLEAN, INTEGER, STRING, Value
 
 
 def of_unit(rel: Private, data: Data, unit: int) -> list[str]:
@@ -197,6 +199,15 @@ def test_a3_lookup_by_a_row_column_is_not_fixed() -> None:
     assert names(Lookup(Match(ORDERS, USERS, Join.INNER, None), REGIONS, Join.LEFT, both, 1)) == {"uid", "country", "age"}
 
 
+def test_a_lookup_is_fixed_where_on_reads_all_that_is_fixed_or_nothing() -> None:
+    uid, regions, marks = column(ORDERS, "uid"), {c.id for c in REGIONS.columns}, WORLD.public("marks")
+    assert fixed(Lookup(ORDERS, REGIONS, Join.LEFT, None, 1)) == {uid.id} | regions
+    assert fixed(Lookup(ORDERS, REGIONS, Join.LEFT, None, 2)) == {uid.id}
+    by_unit = Lookup(ORDERS, marks, Join.LEFT, call("eq", uid, marks.columns[1]), 1)
+    assert fixed(by_unit) == {uid.id} | {c.id for c in marks.columns}
+    assert depends_on(uid, frozenset({uid.id}))
+
+
 def test_h_case_over_a_row_column_is_not_a_unit_key() -> None:
     joined = Match(ORDERS, USERS, Join.INNER, None)
     country, amount = column(USERS, "country"), column(ORDERS, "amount")
@@ -240,6 +251,19 @@ def test_l9_bounds() -> None:
     assert rows_per_unit(Match(five, seven, Join.INNER, None, single=True)) == 7
     assert rows_per_unit(Match(five, seven, Join.LEFT, None, single=True)) == 12
     assert rows_per_unit(Match(ORDERS, USERS, Join.INNER, None, single=True)) is None
+    assert rows_per_unit(Match(USERS, ORDERS, Join.LEFT, None)) is None
+    assert rows_per_unit(lookup(Match(ORDERS, USERS, Join.INNER, None), 3)) is None
+
+
+def test_l9_bounds_of_none_and_one() -> None:
+    """A side that meets nothing leaves LEFT its own rows; a unique side of one row multiplies nothing."""
+    none, one, five, seven = lookup(USERS, 0), USERS, CapRows(ORDERS, 5), CapRows(ITEMS, 7)
+    assert [rows_per_unit(Match(five, none, join, None)) for join in (Join.INNER, Join.LEFT)] == [0, 5]
+    assert [rows_per_unit(Match(none, five, join, None)) for join in (Join.INNER, Join.LEFT)] == [0, 0]
+    assert [rows_per_unit(Match(five, none, join, None, single=True)) for join in (Join.INNER, Join.LEFT)] == [0, 5]
+    assert [rows_per_unit(Match(one, seven, join, None, single=True)) for join in (Join.INNER, Join.LEFT)] == [7, 7]
+    assert [rows_per_unit(Match(seven, one, join, None, single=True)) for join in (Join.INNER, Join.LEFT)] == [7, 7]
+    assert rows_per_unit(lookup(CapRows(Match(five, USERS, Join.INNER, None), 4), 3, Join.LEFT)) == 12
 
 
 def test_distinct_units_from_a_null_side() -> None:
@@ -250,23 +274,64 @@ def test_distinct_units_from_a_null_side() -> None:
     assert owning(ITEMS) == set()
 
 
+THEIRS = call("is_null", column(ORDERS, "item"))
+
+
 @pytest.mark.lemma("R1")
 @pytest.mark.parametrize(
-    "rel",
+    ("rel", "lemma"),
     [
-        Keep(USERS, call("is_null", column(ORDERS, "item"))),
-        Compute(USERS, ((Column(901, "n", INTEGER), column(ORDERS, "amount")),)),
-        Lookup(USERS, REGIONS, Join.INNER, call("eq", column(ORDERS, "item"), REGIONS.columns[0]), 1),
-        Match(USERS, ORDERS, Join.INNER, call("eq", column(ITEMS, "price"), column(USERS, "age"))),
-        Match(Keep(USERS, call("is_null", column(ORDERS, "item"))), ORDERS, Join.INNER, None),
-        CapRows(USERS, 0),
+        (Keep(USERS, THEIRS), "L3"),
+        (Compute(USERS, ((Column(901, "n", INTEGER), column(ORDERS, "amount")),)), "L4"),
+        (Lookup(USERS, REGIONS, Join.INNER, call("eq", column(ORDERS, "item"), REGIONS.columns[0]), 1), "L5"),
+        (Match(USERS, ORDERS, Join.INNER, call("eq", column(ITEMS, "price"), column(USERS, "age"))), "L6"),
+        (Match(Keep(USERS, THEIRS), ORDERS, Join.INNER, None), "L3"),
     ],
 )
-def test_a_plan_that_breaks_a_lemma_is_a_fault(rel: Private) -> None:
-    with pytest.raises(Fault, match="PLAN_BROKEN"):
+def test_a_plan_that_breaks_a_lemma_is_a_fault(rel: Private, lemma: str) -> None:
+    with pytest.raises(Fault) as caught:
         local(rel)
+    assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", f"an expression reads what its relation does not hold ({lemma})")
+
+
+def test_a_cap_below_one_row_is_a_fault() -> None:
+    with pytest.raises(Fault) as caught:
+        local(CapRows(USERS, 0))
+    assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", "a row cap lies below 1")
+    assert local(CapRows(USERS, 1)) == ("L1", "L2", "L7")
 
 
 def test_an_unknown_fan_out_is_a_fault() -> None:
-    with pytest.raises(Fault, match="PLAN_BROKEN"):
+    with pytest.raises(Fault) as caught:
         filled(lookup(USERS, None), Facts({}))
+    assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", "the fan-out of a public table is not known")
+
+
+@pytest.mark.lemma("L3", "L4", "L5", "L6")
+def test_expressions_may_read_all_that_their_relation_holds() -> None:
+    uid, country, age = output(USERS)
+    every = call("and", call("is_null", uid), call("and", call("is_null", country), call("is_null", age)))
+    assert local(Keep(USERS, every)) == ("L1", "L2", "L3")
+    assert local(Compute(USERS, ((Column(902, "all", BOOLEAN), every),))) == ("L1", "L2", "L4")
+    for on in (None, call("and", every, call("eq", *REGIONS.columns))):
+        assert local(Lookup(USERS, REGIONS, Join.INNER, on, 1)) == ("L1", "L2", "L5")
+    for more in (None, call("and", every, call("eq", column(ITEMS, "oid"), column(ITEMS, "price")))):
+        assert local(Match(USERS, ITEMS, Join.LEFT, more)) == ("L1", "L2", "L6")
+    assert local(Match(Keep(ITEMS, text("x")), CapRows(USERS, 1), Join.INNER, None)) == ("L1", "L2", "L3", "L6", "L7")
+
+
+@pytest.mark.lemma("L8")
+def test_l8_cells_read_their_own_relation_alone() -> None:
+    """A key, a value and a filter, of a later part as of the first, each of another relation: each is a fault."""
+
+    def table(key: Scalar, value: Scalar, where: Scalar | None) -> UnitTable:
+        parts = (Part(One(), Clamp(0, 1)), Part(Units(value, Fraction(1), 0, 9), Clamp(0, 9), where), Part(One(value), Clamp(0, 1)))
+        return UnitTable(USERS, (Key("k0", key, key.type),), parts, GroupCap(1))
+
+    country, age, amount = column(USERS, "country"), column(USERS, "age"), column(ORDERS, "amount")
+    assert cells(table(country, age, None)) == cells(table(country, age, call("is_null", age))) == "L8"
+    counted = UnitTable(USERS, (), (Part(One(amount), Clamp(0, 1)),), GroupCap(1))
+    for broken in (table(column(ORDERS, "item"), age, None), table(country, amount, None), table(country, age, THEIRS), counted):
+        with pytest.raises(Fault) as caught:
+            cells(broken)
+        assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", "an expression reads what its relation does not hold (L8)")

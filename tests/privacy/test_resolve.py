@@ -105,7 +105,21 @@ def test_n11_a_key_list_is_a_set() -> None:
 
 
 def test_too_many_keys_are_refused() -> None:
-    refused("TOO_MANY_KEYS", ORDERS, [AMOUNT], listed=[(i,) for i in range(10_001)])
+    found = refused("TOO_MANY_KEYS", ORDERS, [AMOUNT], listed=[(i,) for i in range(10_001)])
+    assert (found.message, found.instead) == ("the key list has 10,001 keys, more than 10,000", "group by fewer or coarser keys")
+    keys = release(ORDERS, [AMOUNT], listed=[(i,) for i in [*range(10_000), 0]]).keys
+    assert isinstance(keys, ListedKeys)
+    assert len(keys.rows) == 10_000
+
+
+@pytest.mark.parametrize(("asked", "held"), [(0, 1), (1, 1), (2, 2)])
+def test_caps_and_minima_are_at_least_one(asked: int, held: int) -> None:
+    made = release(ORDERS, [ITEM], groups=asked, minimum=asked)
+    assert made.table.bounding == GroupCap(held)
+    assert made.keys == PrivateKeys(0, held)
+    assert release(ORDERS, weights=asked).table.bounding == RowWeights(asked)
+    capped = release(lookup(USERS, "p", "country"), weights=asked, fanouts={"p": asked}).table.bounding
+    assert capped == RowWeights(held)
 
 
 # ---- private keys --------------------------------------------------------------------------------------------------------------------
@@ -168,7 +182,9 @@ def test_row_weights_go_with_listed_keys_or_none() -> None:
     assert release(ORDERS, weights=4).table.bounding == RowWeights(4)
     assert release(USERS, weights=4).table.bounding == RowWeights(1)
     assert release(ORDERS, [ITEM], listed=[("x",)], weights=4).table.bounding == RowWeights(4)
-    refused("ROW_WEIGHTS", ORDERS, [ITEM], weights=4)
+    found = refused("ROW_WEIGHTS", ORDERS, [ITEM], weights=4)
+    assert found.message == "max_rows_contributed bounds rows, not groups, so that it does not go with private keys"
+    assert found.instead == "use max_groups_contributed and max_rows_per_group, or list the keys"
 
 
 def test_a2_row_weights_serve_sums_over_rows_only() -> None:
@@ -224,6 +240,12 @@ def test_an_input_of_few_rows_needs_no_cap() -> None:
     assert caps(rel) == [("Scan", 10)]
 
 
+def test_an_input_of_as_many_rows_as_the_cap_needs_none() -> None:
+    for most, more in ((10, []), (11, [("CapRows", 10)])):
+        rel = release(Match(CapRows(ORDERS, most), WORLD.scan("orders"), Join.INNER, None)).table.input
+        assert caps(rel) == [*more, ("Scan", most), ("Scan", 10)]
+
+
 def test_n9_wide_lookups_are_capped() -> None:
     """Beyond a fan-out of 100, multiplied along the statement, the private input is capped; a lookup that multiplies nothing is not."""
     first = lookup(ORDERS, "p", "item")
@@ -242,6 +264,12 @@ def test_n9_fan_out_is_refused_beyond_ten_thousand() -> None:
     assert "p, q" in refused("FANOUT", rel, fanouts={"p": 101, "q": 100}).message
     both = Match(lookup(USERS, "p", "country"), lookup(ORDERS, "q", "item"), Join.INNER, None)
     refused("FANOUT", both, fanouts={"p": 101, "q": 100})
+    three = lookup(lookup(lookup(ORDERS, "r", "item"), "q", "item"), "p", "item")
+    found = refused("FANOUT", three, fanouts={"p": 10_001, "q": 1, "r": 2})
+    assert found.message == "one private row could meet more than 10,000 rows of the public tables it is joined with (p, r)"
+    assert found.instead == "join on a unique column of the public table, or on fewer tables"
+    assert release(three, fanouts={"p": 10_000, "q": 1, "r": 0})
+    assert "(p)" in refused("FANOUT", three, fanouts={"p": 10_001, "q": 1, "r": 0}).message  # r: what LEFT keeps of a row that meets none
 
 
 @pytest.mark.lemma("R5", "L7")
@@ -272,6 +300,35 @@ def test_one_row_units_need_no_row_cap() -> None:
 
 
 # ---- what is said --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.lemma("R1")
+def test_an_aggregate_says_what_was_asked_and_what_is_enforced() -> None:
+    mean = AggregateAsk("a1", "AVG(amount)", "mean", AMOUNT, None, epsilon=Fraction(1, 3), position=HERE)
+    count, found = release(ORDERS, [ITEM], [COUNT, mean]).aggregates
+    assert (count.name, count.label, count.card, count.parts, count.share) == ("a0", "COUNT(*)", "count", (1,), None)
+    assert (count.type, count.step, count.bounds) == (INTEGER, 1, Interval(Fraction(0), Fraction(5)))
+    assert (found.name, found.label, found.card, found.parts, found.share) == ("a1", "AVG(amount)", "mean", (2, 3), Fraction(1, 3))
+    assert (found.type, found.step, found.bounds) == (FLOAT, 1, Interval(Fraction(-5), Fraction(20)))
+    cut = "a unit counts as at most 5 rows in a group (max_rows_per_group), what it has beyond is left out"
+    assert (count.notes, found.notes) == ((), ("the mean over rows, not over units",))
+    assert (count.cuts, found.cuts) == ((cut,), (cut,))
+    assert release(ORDERS, [ITEM], [COUNT, mean, COUNT]).warnings[1:] == (f"COUNT(*), AVG(amount): {cut}.",)
+
+
+@pytest.mark.lemma("R3")
+def test_warnings_word_by_word() -> None:
+    """In the order of caps: rows of a join, key list, groups, rows of a group."""
+    joined = Match(ORDERS, WORLD.scan("orders"), Join.INNER, None)
+    assert release(joined, [ITEM], [units()]).warnings == (
+        "A join keeps at most 10 rows of each unit on either side (join_rows_per_unit); others are left out.",
+        "Each unit counts in at most 2 groups (max_groups_contributed); its other groups are left out.",
+    )
+    assert release(ORDERS, [ITEM], [units()], listed=[("x",)], partial="half a list").warnings == (
+        "Rows whose key is not in the key list (half a list) are left out.",
+    )
+    assert release(ORDERS, [ITEM], [units()], partial="no list").warnings == release(ORDERS, [ITEM], [units()]).warnings
+    assert release(ORDERS, [ITEM], [], listed=[("x",)], weights=3).warnings == ()
 
 
 @pytest.mark.lemma("R3")
