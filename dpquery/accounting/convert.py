@@ -40,7 +40,7 @@ def epsilon_up(rho: Fraction, delta: Fraction) -> Fraction | None:
     lost = log_up(1 / delta)
     r, want = float_near(rho), float_near(lost)
     s = _root(lambda s: r * s * s + math.log1p(s) - want)
-    near = _context(s, rho)
+    near = _context(s)
     log1p = near.ln(near.add(Decimal(1), s))
     parts = (
         near.multiply(near.add(Decimal(1), s), _decimal(rho, near)),
@@ -68,10 +68,10 @@ def rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     lost = log_up(1 / delta)
     e, want = float_near(epsilon), float_near(lost)
     s = _root(lambda s: e + math.log1p(1 / s) - (1 / s + 2) * ((want - math.log1p(s)) / s))
-    near = _context(s, epsilon)
+    near = _context(s)
     log1p = near.ln(near.add(Decimal(1), s))
     parts = (_decimal(epsilon, near), near.minus(near.divide(_decimal(lost, near), s)), near.divide(log1p, s), _log_of_next(s, near))
-    rho = Fraction(_rounded(parts, near, up=False)) / (1 + Fraction(s))
+    rho = _rounded(parts, near, up=False) / (1 + Fraction(s))
     less = Fraction(1, 10**34)
     while (epsilon_up(rho, delta) or 0) > epsilon:
         rho, less = rho * (1 - less), less * 100
@@ -92,14 +92,14 @@ def delta_up(rho: Fraction, epsilon: Fraction) -> Fraction:
         return Fraction(0)
     r, e = float_near(rho), float_near(epsilon)
     s = _root(lambda s: (2 * s + 1) * r - e - math.log1p(1 / s))
-    near = _context(s, rho, epsilon)
+    near = _context(s)
     parts = (
         near.multiply(near.multiply(s, near.add(Decimal(1), s)), _decimal(rho, near)),
         near.minus(near.multiply(s, _decimal(epsilon, near))),
         near.minus(near.multiply(s, _log_of_next(s, near))),
         near.minus(near.ln(near.add(Decimal(1), s))),
     )
-    return min(Fraction(1), exp_up(Fraction(near.add(*_sum(parts, near)))))
+    return exp_up(min(Fraction(0), Fraction(near.add(*_sum(parts, near)))))
 
 
 def _check(*numbers: Fraction) -> None:
@@ -116,10 +116,9 @@ def _root(rising: Callable[[float], float]) -> Decimal:
     return Decimal(math.exp(high))
 
 
-def _context(s: Decimal, *numbers: Fraction) -> Context:
-    """Decimals of 60 digits, and so many more that 1 + s, 1 + 1/s and differences of terms in s and the numbers keep them."""
-    sizes = (abs(s.adjusted()), *(abs(x.numerator.bit_length() - x.denominator.bit_length()) for x in numbers))
-    return context(-(-(60 + 2 * sum(sizes)) // 20) * 20)
+def _context(s: Decimal) -> Context:
+    """Decimals of 60 digits, and two more for each place between s and 1: ln(1 + s) / s and s ln(1 + 1/s) lose one of them."""
+    return context(60 + 2 * abs(s.adjusted()))
 
 
 def _decimal(x: Fraction, near: Context) -> Decimal:
@@ -132,11 +131,13 @@ def _log_of_next(s: Decimal, near: Context) -> Decimal:
 
 
 def _sum(parts: tuple[Decimal, ...], near: Context) -> tuple[Decimal, Decimal]:
-    """(sum, slack): each part is off by less than 10^3 units of the last digit of itself or of 1, and the sum by less than the slack."""
+    """(sum, slack): where s is n places from 1, prec is 60 + 2 n. There a part is off by less than 10^(n + 3 - prec) = 10^(-27 - prec/2) of itself
+    or of 1, and the sum by less than the slack.
+    """
     total, size = Decimal(0), Decimal(1)
     for part in parts:
         total, size = near.add(total, part), near.add(size, near.abs(part))
-    return total, near.scaleb(size, 8 - near.prec)
+    return total, near.scaleb(size, -22 - near.prec // 2)
 
 
 def _rounded(parts: tuple[Decimal, ...], near: Context, *, up: bool) -> Fraction:

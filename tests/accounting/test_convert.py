@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath as mp
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpquery.accounting import convert
 from dpquery.accounting.convert import delta_up, epsilon_up, rho_down
+from dpquery.numbers import context
 
 RHOS = st.fractions(Fraction(1, 10**9), 1000, max_denominator=10**9)
 DELTAS = st.sampled_from([Fraction(x) for x in ("0.5", "1e-3", "1e-6", "1e-9", "1e-30", "1e-300")])
@@ -99,20 +102,73 @@ def test_extremes_round_trip(epsilon: str, delta: str) -> None:
         assert delta_up(rho, Fraction(epsilon)) <= Fraction(delta) * (1 + Fraction(1, 10**6))
 
 
+@pytest.mark.lemma("V1", "V2", "V3")
+@pytest.mark.parametrize("text", ["1e-300", "1e-20", "1.7", "1e20", "1e300"])
+def test_at_any_s_the_result_is_on_its_side_and_exact_to_its_digits(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Whatever the search finds: (*) at that s, to 39 digits."""
+    s = Decimal(text)
+    monkeypatch.setattr(convert, "_root", lambda _: s)
+    billionth, light, far = Fraction(1, 10**9), 1 / (7 * Fraction(s) * (1 + Fraction(s))), 3 / (7 * Fraction(s))
+    with mp.workdps(1400):
+        x = mp.mpf(text)
+        rest = mp.log1p(x) / x + mp.log1p(1 / x) - mp.log(10**9) / x
+        rho = max(mp.mpf(0), (30 + rest) / (1 + x))
+        found = epsilon_up(Fraction(1, 7), billionth)
+        assert found is not None
+        assert 0 <= real(found) / ((1 + x) / 7 - rest) - 1 < mp.mpf("1e-39")
+        assert 0 <= rho - real(rho_down(Fraction(30), billionth)) <= rho * mp.mpf("1e-39")
+        delta = mp.exp(log_delta(real(light), real(far), x))
+        assert 0 <= real(delta_up(light, far)) / delta - 1 < mp.mpf("1e-48")
+
+
+def test_what_rounding_could_lose_is_added() -> None:
+    """A sum that looks exact may be a little more, or less."""
+    one, tiny = (Decimal(1),), Fraction(1, 10**39)
+    near = context(60)
+    assert (convert._rounded(one, near, up=True), convert._rounded(one, near, up=False)) == (1 + tiny, 1 - tiny / 10)
+    assert convert._rounded((Decimal(-1),), near, up=True) == 0
+    assert convert._sum((Decimal(-1), Decimal(3)), near) == (Decimal(2), Decimal("5e-52"))
+    assert convert._sum(one, context(100)) == (Decimal(1), Decimal("2e-72"))
+
+
+def test_the_search_finds_the_change_of_sign() -> None:
+    for root in (1e-300, 0.3, 1.0, 1e300):
+        assert float(convert._root(lambda s, root=root: s - root)) == pytest.approx(root, rel=1e-12)  # type: ignore[misc]
+    assert convert._root(lambda s: 1.0) == Decimal(math.exp(-740))
+    assert convert._root(lambda s: -1.0) == convert._root(lambda s: 0.0) == Decimal(math.exp(700))
+
+
+def test_rho_is_lowered_until_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last word is epsilon_up's: where it says more than the search foresaw, rho falls, and not by much more than it must."""
+    usual, calls = epsilon_up, []
+
+    def dearer(rho: Fraction, delta: Fraction) -> Fraction:
+        calls.append(rho)
+        assert len(calls) < 30
+        return (usual(rho, delta) or Fraction(0)) * (1 + Fraction(1, 10**20))
+
+    rho = rho_down(Fraction(1), Fraction(1, 10**9))
+    monkeypatch.setattr(convert, "epsilon_up", dearer)
+    lowered = rho_down(Fraction(1), Fraction(1, 10**9))
+    assert dearer(lowered, Fraction(1, 10**9)) <= 1
+    assert rho * (1 - Fraction(1, 10**17)) < lowered < rho
+
+
 def test_edges() -> None:
     one = Fraction(1)
     assert epsilon_up(one, Fraction(0)) is None
     assert epsilon_up(Fraction(0), Fraction(0)) == 0
-    assert epsilon_up(one, one) == epsilon_up(one, Fraction(2)) == 0
+    assert epsilon_up(Fraction(10**6), one) == epsilon_up(one, Fraction(2)) == 0
     assert rho_down(one, Fraction(0)) == 0
     assert rho_down(Fraction(0), Fraction(1, 10**9)) > 0
     assert delta_up(Fraction(0), Fraction(0)) == 0
+    assert delta_up(Fraction(10**400), Fraction(0)) == 1
     assert delta_up(one, Fraction(10**25)) <= Fraction(1, 2**4096)
     assert 0 < delta_up(one, Fraction(0)) <= 1
     assert epsilon_up(Fraction(1, 10**60), Fraction(1, 10**9)) == 0
     for wrong in ((Fraction(-1), one), (one, Fraction(-1))):
         for function in (epsilon_up, rho_down, delta_up):
-            with pytest.raises(ValueError, match="negative"):
+            with pytest.raises(ValueError, match=r"^rho, epsilon and delta are not negative$"):
                 function(*wrong)
 
 
@@ -125,4 +181,4 @@ def test_results_are_short_decimals() -> None:
         while denominator % 5 == 0:
             denominator //= 5
         assert denominator == 1
-        assert value.denominator < 10**50
+        assert 10**38 < value.denominator < 10**50

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpquery.accounting import zcdp
 from dpquery.accounting.pure import laplace_epsilon
 from dpquery.accounting.zcdp import gaussian_rho, laplace_epsilon_down, laplace_rho_up
 
@@ -101,9 +102,33 @@ def test_laplace_epsilon_down_is_the_inverse(rho: Fraction) -> None:
     assert laplace_rho_up(epsilon * (1 + Fraction(1, 10**20))) > rho
 
 
+@pytest.mark.lemma("Z3")
+@pytest.mark.parametrize("text", ["0.9e-59", "0.7e-58", "1e-57", "3e-41", "0.9e-40", "1.1e-40", "1.5e-20", "1e-9", "0.3", "1", "7", "299", "301"])
+def test_the_inverse_has_34_digits_at_all_sizes(text: str) -> None:
+    rho = Fraction(text)
+    assert laplace_rho_up(laplace_epsilon_down(rho)) <= rho
+    assert laplace_rho_up(laplace_epsilon_down(rho) * (1 + Fraction(1, 10**34))) > rho
+
+
+@pytest.mark.lemma("Z3")
+def test_any_start_is_lowered_until_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In few steps, and by not much more than it must."""
+    rho, usual, calls = Fraction(1, 3), laplace_rho_up, []
+
+    def counted(epsilon: Fraction) -> Fraction:
+        calls.append(epsilon)
+        assert len(calls) < 40
+        return usual(epsilon)
+
+    exact = laplace_epsilon_down(rho)
+    monkeypatch.setattr(zcdp, "laplace_rho_up", counted)
+    monkeypatch.setattr(zcdp, "_newton", lambda _: exact * (1 + Fraction(1, 10**6)))
+    assert exact * (1 - Fraction(1, 10**5)) < laplace_epsilon_down(rho) <= exact
+
+
 def test_zero_and_below() -> None:
     assert laplace_rho_up(Fraction(0)) == laplace_epsilon_down(Fraction(0)) == gaussian_rho(0, Fraction(1)) == 0
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match=r"^epsilon is not negative$"):
         laplace_rho_up(Fraction(-1))
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match=r"^rho is not negative$"):
         laplace_epsilon_down(Fraction(-1))
