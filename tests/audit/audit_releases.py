@@ -57,14 +57,14 @@ def released(release: Release, drawn: Priced, given: Array, count: int) -> Array
 
 def _chunk(release: Release, drawn: Priced, given: Array, count: int) -> Array:
     there = [i for i in range(len(given)) if not np.isnan(given[i, 0])]
-    keys = tuple((r, i) for r in range(count) for i in there)
+    keys = tuple((at,) for at in range(count * len(there)))
     exact = Exact(keys, tuple(tuple([int(given[i, part]) for i in there] * count) for part in range(given.shape[1])))
     rule = release.keys if isinstance(release.keys, PrivateKeys) else ListedKeys(keys, "")
     noisy = noise.add(exact, replace(release, keys=rule), drawn, SystemBits())
     found = np.full((count, *given.shape), np.nan)
     if noisy.keys:
-        at = np.array(noisy.keys)
-        found[at[:, 0], at[:, 1]] = np.array(noisy.sums, dtype=float).T
+        at, place = np.divmod(np.array(noisy.keys)[:, 0], len(there))
+        found[at, np.array(there)[place]] = np.array(noisy.sums, dtype=float).T
     return found
 
 

@@ -8,9 +8,10 @@ threshold.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from time import process_time
+from typing import TypeVar
 
 import pytest
 from audit_releases import Audit, audited, lowered, weaker
@@ -20,10 +21,11 @@ from audit_tester import MOST_BOUNDS
 ADJACENCIES = ("add_remove", "replace_one")
 NAMES = (*SHAPES, *ALONE)
 FEW, MANY = 8_000, 200_000  # releases of either data set
-MULTIPLES = tuple(Fraction(m, 20) for m in (19, 18, 17, 16, 14, 12, 10, 8, 6, 4))
-LOWERINGS = (1, 2, 3, 4, 6, 8)
+MULTIPLES = tuple(Fraction(m, 20) for m in (10, 12, 14, 15, 16, 17, 18, 19))
+LOWERINGS = (8, 6, 4, 3, 2, 1)
 Pairs = Callable[[str], dict[str, Pair]]
 Record = Callable[[str, object], None]
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -84,18 +86,23 @@ def test_nor_do_many_releases_find_it_out(made: Pairs, adjacency: str, name: str
 
 def least_weakening(pair: Pair) -> str | None:
     """The largest multiple of the noise that is found out; None where half of it is not."""
-    for multiple in (m for m in MULTIPLES if m >= Fraction(1, 2)):
-        if audited(pair, MANY, weaker(pair.prepared.priced, multiple)).broken:
-            return f"{float(multiple):g} of the noise"
-    return None
+    multiple = hardest(MULTIPLES, lambda m: audited(pair, MANY, weaker(pair.prepared.priced, m)).broken)
+    return None if multiple is None else f"{float(multiple):g} of the noise"
 
 
 def least_lowering(pair: Pair) -> str | None:
     """The least lowering of the threshold that is found out; None where it is above 8."""
-    for by in LOWERINGS:
-        if audited(pair, MANY, lowered(pair.prepared.priced, by)).broken:
-            return f"threshold less {by}"
-    return None
+    by = hardest(LOWERINGS, lambda by: audited(pair, MANY, lowered(pair.prepared.priced, by)).broken)
+    return None if by is None else f"threshold less {by}"
+
+
+def hardest(changes: Sequence[T], noticed: Callable[[T], bool]) -> T | None:
+    """The last of changes, ever harder to notice, that is noticed, by bisection; None where the first is not."""
+    known, unknown = -1, len(changes)
+    while unknown - known > 1:
+        middle = (known + unknown) // 2
+        known, unknown = (middle, unknown) if noticed(changes[middle]) else (known, middle)
+    return changes[known] if known >= 0 else None
 
 
 def row(name: str, adjacency: str, pair: Pair, audit: Audit, seconds: float, seen: str | None) -> dict[str, object]:
