@@ -88,3 +88,12 @@ def test_many_laws_share_one_memory() -> None:
     for i in range(200):
         sample(noise(LAPLACE, 1000 + i), 1, Seeded(i))
     assert sampler._table.cache_info().currsize <= 64
+
+
+@pytest.mark.lemma("M5")
+@pytest.mark.parametrize("low_bits", [1, 63, 64, 65, 128])
+def test_low_bits_come_below_and_fill_whole_words_too(low_bits: int) -> None:
+    values = np.array([0, 5, -3], dtype=np.int64)
+    wide = sampler._widened(values, low_bits, SystemBits())
+    assert [int(value) >> low_bits for value in wide] == [0, 5, -3]
+    assert len({int(value) for value in wide}) == 3

@@ -1,0 +1,86 @@
+"""Corners of the noise line and of what follows it: what broke is told, and what was paid for is kept."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from test_bars import COUNT, EXACT, MEAN, NOISES
+
+from dpquery.errors import Fault
+from dpquery.mechanisms import SystemBits
+from dpquery.plan.draft import Affine, Output, Post, Ratio
+from dpquery.plan.release import Key, PrivateKeys
+from dpquery.plan.scalar import Column
+from dpquery.release import answer, bars, noise, post
+from dpquery.schema.model import Limits
+from dpquery.values.exact import Exact
+from dpquery.values.noisy import Noisy
+from dpquery.values.types import INTEGER, STRING
+
+C95 = Fraction(95, 100)
+NOISY = Noisy((("a",), ("b",)), tuple((x, x) for x in EXACT))
+RELEASE = cast(Any, SimpleNamespace(aggregates=(COUNT, MEAN), table=SimpleNamespace(keys=(Key("k", Column(1, "k", STRING), STRING),))))
+PRICED = cast(Any, SimpleNamespace(noises=NOISES))
+
+
+def test_merged_rows_have_no_bars_and_no_word_on_them() -> None:
+    outputs = (Output("n", Affine("a0"), True), Output("k"))
+    assert bars.intervals(outputs, None, NOISY, RELEASE, PRICED, C95) == (None, None)
+    assert answer.valueless(outputs, cast(Any, None), None, NOISY) == ()
+
+
+def test_a_ratio_of_more_than_two_noises_has_no_bar() -> None:
+    """Fieller's interval is for one noise over another; a mean is two."""
+    for ratio in (Ratio("a2", "a0"), Ratio("a0", "a2")):
+        assert bars.intervals((Output("r", ratio, True),), [0, 1], NOISY, RELEASE, PRICED, C95) == ((None, None),)
+
+
+def test_the_root_of_what_no_double_holds_ends_at_the_value_itself() -> None:
+    huge = Fraction(10) ** 700
+    assert bars._root(huge) == huge
+    assert bars._root(Fraction(16)) == 4
+
+
+def test_an_upper_part_that_breaks_leaves_what_was_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
+    run = post.run
+
+    def broken(how: Post, columns: Any, limits: Limits) -> Any:
+        if "broken" in how.sql:
+            raise Fault("POST_FAILED", "it failed")
+        return run(how, columns, limits)
+
+    monkeypatch.setattr(post, "run", broken)
+    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), given, RELEASE, Limits())
+    assert [output.name for output in how.outputs] == ["k", "COUNT(*)", "AVG(x)"]
+    assert [output.noisy for output in how.outputs] == [False, True, True]
+    assert [column.to_pylist() for column in table.columns] == [["a", "b"], [3, 4], [5, 6], [0, 1]]
+    assert said == ("What the statement does with the released values failed; here are the released values themselves.",)
+
+
+def test_private_keys_without_a_threshold_are_never_shown() -> None:
+    exact = Exact((("a",),), ((5,),))
+    release = cast(Any, SimpleNamespace(keys=PrivateKeys(0), table=SimpleNamespace(parts=(None,))))
+    with pytest.raises(AssertionError, match="without a threshold"):
+        noise.add(exact, release, cast(Any, SimpleNamespace(noises=NOISES[:1], threshold=None)), SystemBits())
+
+
+def test_a_failure_that_is_no_interrupt_stays_what_it_is() -> None:
+    with pytest.raises(RuntimeError, match="something else"), post._keyboard():
+        raise RuntimeError("something else")
+    with pytest.raises(KeyboardInterrupt), post._keyboard():
+        raise RuntimeError("Query interrupted")
+
+
+def test_what_a_forked_child_does_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Done here: the engine is forgotten, not ended; its lock is free."""
+    monkeypatch.setattr(post, "_ABANDONED", [])
+    engine = SimpleNamespace(con=object(), lock=threading.RLock())
+    monkeypatch.setattr(post, "_ENGINE", engine)
+    held = engine.con
+    post._after_fork()
+    assert (engine.con, post._ABANDONED) == (None, [held])
