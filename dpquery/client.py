@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Amount = str | int | float | Decimal | Fraction
+Params = Sequence[Any] | Mapping[str, Any]
 SHOWN = 40  # rows of a result that a prompt shows
 
 
@@ -50,6 +51,7 @@ class Connection:
     def query(
         self,
         sql: str,
+        params: Params | None = None,
         *,
         epsilon: Amount | None = None,
         delta: Amount | None = None,
@@ -59,14 +61,16 @@ class Connection:
     ) -> Result:
         """The noisy answer, after its price was charged.
 
-        `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. Raises Refused
+        `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. `params` are the
+        values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. Raises Refused
         or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        return Result(self._open.query(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence))
+        return Result(self._open.query(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params))
 
     def explain(
         self,
         sql: str,
+        params: Params | None = None,
         *,
         epsilon: Amount | None = None,
         delta: Amount | None = None,
@@ -75,7 +79,7 @@ class Connection:
         confidence: Amount | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read and nothing is charged."""
-        found = self._open.explain(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+        found = self._open.explain(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
         return Explanation(**_fields(found))
 
     def budget(self) -> Budget:

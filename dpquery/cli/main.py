@@ -14,8 +14,9 @@ import typer
 from dpquery.cli import failure, stream
 from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
-from dpquery.cli.options import Analyst, LedgerFile, PageFormat, SchemaFile
+from dpquery.cli.options import Analyst, LedgerFile, PageFormat, Param, SchemaFile
 from dpquery.cli.output import Format, Page
+from dpquery.cli.params import given
 from dpquery.errors import Refused, SchemaError
 
 if TYPE_CHECKING:
@@ -104,16 +105,17 @@ def query(
     rho: Rho = None,
     confidence: Confidence = None,
     dialect: Dialect = "duckdb",
+    param: Param = None,
     form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answer to a file.", metavar="FILE")] = None,
 ) -> None:
     """Answer a statement, and charge its price."""
     from dpquery.cli import output, progress
 
-    text = _statement(sql, file)
+    text, params = _statement(sql, file), given(param)
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
-            answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, progress=line)
+            answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params, progress=line)
         written.write(answer)
 
 
@@ -129,6 +131,7 @@ def explain(
     rho: Rho = None,
     confidence: Confidence = None,
     dialect: Dialect = "duckdb",
+    param: Param = None,
     form: PageFormat = Page.TABLE,
 ) -> None:
     """Show what a statement would cost.
@@ -137,9 +140,9 @@ def explain(
     from dpquery.cli import output
     from dpquery.display import pages
 
-    text = _statement(sql, file)
+    text, params = _statement(sql, file), given(param)
     with _session(schema, analyst, ledger) as session:
-        found = session.explain(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence)
+        found = session.explain(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
     output.page(form, found.as_dict(), pages.explanation(found))
 
 

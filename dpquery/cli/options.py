@@ -15,3 +15,7 @@ LedgerFile = Annotated[
 ]
 Analyst = Annotated[str | None, typer.Option(help="The account to charge; without it the shared one, `default`.", metavar="NAME")]
 PageFormat = Annotated[Page, typer.Option("--format", help="table for people, json for machines.")]
+Param = Annotated[
+    list[str] | None,
+    typer.Option("--param", help="The value of $NAME; without a name that of the next `?`. NAME:TYPE=VALUE says its type.", metavar="NAME=VALUE"),
+]

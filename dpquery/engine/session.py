@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -34,6 +34,7 @@ from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
 from dpquery.sql import read as read_sql
+from dpquery.sql.parameters import Given, written
 from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
 
@@ -55,6 +56,7 @@ class Prepared:
     release: Release
     priced: Priced
     lowered: BoundedSQL
+    params: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class Session:
@@ -78,6 +80,7 @@ class Session:
         rho: asking.Amount | None = None,
         dialect: str = "duckdb",
         confidence: asking.Amount | None = None,
+        params: Given | None = None,
         progress: Progress | None = None,
     ) -> Answer:
         """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged.
@@ -90,7 +93,7 @@ class Session:
             try:
                 version = self._admitted(ledger)
                 with _foreseen():
-                    prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect)
+                    prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
                 entry = ledger.charge(self.analyst, prepared.priced.price, record)
             except (Refused, SchemaError, Fault) as failure:
@@ -110,10 +113,11 @@ class Session:
         rho: asking.Amount | None = None,
         dialect: str = "duckdb",
         confidence: asking.Amount | None = None,
+        params: Given | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
         with self._turn, _foreseen():
-            return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect), self.schema)
+            return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect, params), self.schema)
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
@@ -128,11 +132,11 @@ class Session:
         """What an analyst may ask of: declared tables and columns, from the schema alone."""
         return tables_info(self.schema)
 
-    def _prepare(self, sql: str, call: asking.Call, dialect: str) -> Prepared:
+    def _prepare(self, sql: str, call: asking.Call, dialect: str, params: Given | None = None) -> Prepared:
         """Everything before the charge. Reads public tables only."""
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
-        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC))
+        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
         ask = asking.ask(question.options, call, self.schema)
         found = facts(question.draft, self.backend)
         release = bound(question.draft, found, self.schema.adjacency)
@@ -141,7 +145,7 @@ class Session:
         post.check(question.post, answers.empty_columns(release), self.schema.limits)
         lowered = lower(release, secrets.randbits(63))
         self.backend.bind(lowered)
-        return Prepared(sql, question, ask, release, priced, lowered)
+        return Prepared(sql, question, ask, release, priced, lowered, dict(written(params)))
 
     def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, grid: Pace) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish, wait. Whatever breaks here stays charged.

@@ -12,15 +12,16 @@ from dpquery.schema.model import Schema
 from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import parse
 from dpquery.sql.names import Statement
+from dpquery.sql.parameters import Given
 from dpquery.sql.statement import question
 
 __all__ = ["read"]
 
 
-def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None) -> Question:
+def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None, parameters: Given | None = None) -> Question:
     """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
     try:
-        parsed = parse(text, dialect)
+        parsed = parse(text, dialect, parameters)
         statement = Statement(schema, text, parsed.named, now)
         return question(statement, parsed.tree, parsed.options or ())
     except RecursionError:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from uuid import UUID
 
 from sqlglot import Token, TokenType
 
@@ -18,7 +20,13 @@ from dpquery.sql.refuse import refuse
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+MARK = "\0"  # begins a token that stands for a parameter, followed by its number; no statement holds this character
 DIGITS = 400  # decimal exponents beyond this are no numbers that anyone means
+
+
+Value = None | bool | int | float | Decimal | str | datetime.date | datetime.datetime | UUID
+Marks = tuple[Value, ...]
+"""The values of a statement's parameters, by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,8 @@ def where(token: Token) -> Position:
 class Cutter:
     """Takes the clause and the named arguments out of a list of tokens, in one pass."""
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
-        self.text, self.tokens = text, tokens
+    def __init__(self, text: str, tokens: Sequence[Token], marks: Marks = ()) -> None:
+        self.text, self.tokens, self.marks = text, tokens, marks
         self.options: tuple[Option, ...] | None = None
         self.named: dict[int, list[Option]] = {}
         self.rest: list[Token] = []
@@ -147,10 +155,17 @@ class Cutter:
             return Option(name, pair, position), after
         if self._kind(at) is TokenType.STRING:
             return Option(name, Text(self.tokens[at].text), position), at + 1
-        if self._kind(at) in (TokenType.NUMBER, TokenType.DASH, TokenType.PLUS, TokenType.DOT):
+        if isinstance(given := self._marked(at), str):
+            return Option(name, Text(given), position), at + 1
+        if self._word(at).startswith(MARK) or self._kind(at) in (TokenType.NUMBER, TokenType.DASH, TokenType.PLUS, TokenType.DOT):
             number, after = self._number(at, name)
             return Option(name, number, position), after
         return self._name(name, position, at)
+
+    def _marked(self, at: int) -> Value:
+        """The value of the parameter that stands there; None where there is none."""
+        word = self._word(at)
+        return self.marks[int(word[1:])] if word.startswith(MARK) else None
 
     def _name(self, name: str, position: Position, at: int) -> tuple[Option, int]:
         parts = []
@@ -174,6 +189,9 @@ class Cutter:
     def _number(self, at: int, name: str, code: str = "OPTION_VALUE") -> tuple[Fraction, int]:
         """A literal number with its sign; the tokenizer splits `.5` into a point and digits."""
         start, text = at, ""
+        given = self._marked(at)
+        if isinstance(given, int | float | Decimal) and not isinstance(given, bool):
+            return self._exact(str(given), name, at, code), at + 1
         while self._kind(at) in (TokenType.DASH, TokenType.PLUS, TokenType.DOT) and len(text) < 2:
             text, at = text + self.tokens[at].text, at + 1
         if self._kind(at) is not TokenType.NUMBER:

@@ -15,8 +15,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
-from dpquery.sql import abroad
+from dpquery.sql import abroad, parameters
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
+from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
 
 DIALECTS = ("duckdb", "bigquery", "snowflake", "postgres", "spark")
@@ -46,8 +47,8 @@ class Parsed:
     named: Mapping[int, tuple[Option, ...]]
 
 
-def parse(text: str, dialect: str = "duckdb") -> Parsed:
-    """One SELECT statement as a tree with its clause beside it. Raises Refused for anything else."""
+def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Parsed:
+    """One SELECT statement as a tree with its clause beside it, the given values in place of its parameters. Raises Refused for anything else."""
     if dialect.lower() not in DIALECTS:
         raise Refused("DIALECT", f"no dialect {dialect!r}{near(dialect, DIALECTS)}", instead="one of " + ", ".join(DIALECTS))
     reader = Dialect.get_or_raise(dialect.lower())
@@ -55,8 +56,9 @@ def parse(text: str, dialect: str = "duckdb") -> Parsed:
     _check_size(text, tokens)
     _check_start(text, tokens)
     _check_joins(text, tokens)
-    options, named, rest = Cutter(text, tokens).cut()
-    tree = _tree(text, rest, reader)
+    tokens, marks = parameters.marked(tokens, given, dialect.lower(), text)
+    options, named, rest = Cutter(text, tokens, marks).cut()
+    tree = parameters.bound(_tree(text, rest, reader), marks, text)
     abroad.check(tree, dialect.lower(), text)
     return Parsed(text, tree, options, named)
 

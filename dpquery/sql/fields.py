@@ -7,7 +7,7 @@ set is refused by name, so that no clause is ever dropped in silence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sqlglot import exp
@@ -112,6 +112,12 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9._]+([eE][+-]?[0-9]+)?", re.ASCII
 OURS = re.compile(r"[a-z]|[a-z][0-9]+|__row", re.ASCII)  # tables and columns of the statements that we write
 
 
+def texts(node: exp.Expr) -> Iterator[str]:
+    """The bare texts that a node itself holds."""
+    for value in node.args.values():
+        yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str))
+
+
 def check_written(node: exp.Expr) -> None:
     """Refuses a tree that holds a query, a name that is not ours, or a text of the parser's that is no plain word: written out, it could be any SQL.
 
@@ -121,10 +127,9 @@ def check_written(node: exp.Expr) -> None:
     for below in node.walk():
         if isinstance(below, exp.Query | exp.Table | exp.Command):
             raise refuse("UNSUPPORTED_EXPRESSION", "a query inside an expression cannot be passed on", node=below)
-        for value in below.args.values():
-            for text in value if isinstance(value, list) else [value]:
-                if isinstance(text, str) and not _harmless(below, text):
-                    raise refuse("UNSUPPORTED_EXPRESSION", f"{text[:40]!r} is no word that can be passed on", node=below)
+        for text in texts(below):
+            if not _harmless(below, text):
+                raise refuse("UNSUPPORTED_EXPRESSION", f"{text[:40]!r} is no word that can be passed on", node=below)
 
 
 def _harmless(node: exp.Expr, text: str) -> bool:

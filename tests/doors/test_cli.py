@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import os
@@ -10,13 +11,16 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import pyarrow.parquet as pq
 import pytest
 
 from dpquery.cli.main import run
+from dpquery.cli.params import given
 
 COUNT = "SELECT count(*) AS n FROM orders"
 
@@ -442,3 +446,48 @@ def test_ledger_commands(command: Command, fresh: Path) -> None:
     assert all(json.loads(line) for line in exported)
     told = command("ledger", "create", "--schema", fresh)
     assert told.status != 0
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("=returned", "returned"),
+        ("=30", 30),
+        ("=-1.50", Decimal("-1.50")),
+        ("=1e-3", 0.001),
+        ("='01234'", "01234"),
+        ("='it''s'", "it's"),
+        ("=TRUE", True),
+        ("=null", None),
+        ("=", ""),
+        (":string=30", "30"),
+        (":integer=030", 30),
+        (":decimal=1.0", Decimal("1.0")),
+        (":float=1", 1.0),
+        (":boolean=false", False),
+        (":date=2024-01-31", datetime.date(2024, 1, 31)),
+        (":timestamp=2024-01-31 12:30", datetime.datetime(2024, 1, 31, 12, 30)),
+        (":uuid=00000000-0000-0000-0000-000000000007", UUID(int=7)),
+    ],
+)
+def test_values_of_parameters_as_words(words: str, value: object) -> None:
+    assert given([words]) == [value]
+    assert given([f"x{words}"]) == {"x": value}
+    assert type(next(iter(given([words]) or ()))) is type(value)
+
+
+@pytest.mark.parametrize("words", [["x"], ["x:money=3"], ["x:date=soon"], ["x=1", "x=2"], ["x=1", "=2"], ["x:boolean=1"], ["x:decimal=a"]])
+def test_words_that_are_no_parameter(command: Command, schema: Path, words: list[str]) -> None:
+    told = command("query", COUNT, "--schema", schema, *(word for one in words for word in ("--param", one)))
+    assert told.status == 2
+    assert "PARAMETER" in told.err
+
+
+def test_parameters_are_bound_and_kept(command: Command, schema: Path) -> None:
+    sql = "SELECT count(*) AS n FROM orders WHERE status = $s AND amount > $a"
+    told = command("query", sql, "--param", "s=returned", "--param", "a=9.5", "--schema", schema, "--epsilon", "0.01", "--format", "json")
+    assert told.json["receipt"]["parameters"] == {"s": "returned", "a": "9.5"}
+    plain = command("explain", "SELECT count(*) AS n FROM orders WHERE status = 'returned' AND amount > 9.5", "--schema", schema, "--format", "json")
+    bound = command("explain", sql, "--param", "s=returned", "--param", "a=9.5", "--schema", schema, "--format", "json")
+    assert bound.json["price"] == plain.json["price"]
+    assert "'returned'" in bound.json["sql"]

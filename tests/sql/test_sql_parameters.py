@@ -1,0 +1,110 @@
+"""Parameters: typed values in the parser's tree, never text; counts and names that do not fit are refused."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from uuid import UUID
+
+import pytest
+from sql_shop import NOW, schema, summary
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import Question
+from dpquery.sql import read
+from dpquery.sql.parameters import Given
+
+
+def ask(sql: str, given: Given | None, dialect: str = "duckdb") -> Question:
+    return read(sql, schema(), dialect=dialect, now=NOW, parameters=given)
+
+
+WRITTEN = [
+    (30, "30"),
+    (-30, "-30"),
+    (2**70, str(2**70)),
+    (Decimal("1.50"), "1.50"),
+    (2.5, "2.5e0"),
+    (-1e-7, "-1e-07"),
+    (True, "TRUE"),
+    (None, "NULL"),
+    ("it's; DROP TABLE users --", "'it''s; DROP TABLE users --'"),
+    ("$1 ? \\", "'$1 ? \\'"),
+    (datetime.date(2024, 2, 29), "DATE '2024-02-29'"),
+    (datetime.datetime(2024, 2, 29, 12, 30), "TIMESTAMP '2024-02-29 12:30:00'"),
+    (datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2))), "TIMESTAMP '2024-02-29 10:00:00'"),
+    (UUID(int=7), f"CAST('{UUID(int=7)}' AS UUID)"),
+]
+
+
+@pytest.mark.parametrize(("value", "literal"), WRITTEN)
+def test_a_value_is_the_literal_that_spells_it(value: object, literal: str) -> None:
+    shape = "SELECT COUNT(*) AS n FROM users WHERE COALESCE({0}, NULL) IS NOT NULL"
+    assert summary(ask(shape.format("?"), [value])) == summary(ask(shape.format(literal), None))
+    assert summary(ask(shape.format("$x"), {"X": value})) == summary(ask(shape.format("?"), [value]))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sign"), [("duckdb", "$"), ("bigquery", "@"), ("bigquery", "$"), ("snowflake", ":"), ("spark", ":"), ("postgres", "$")]
+)
+def test_names_in_each_dialect(dialect: str, sign: str) -> None:
+    sql = f"SELECT COUNT(*) AS n FROM users WHERE age > {sign}low AND age < {sign}high HAVING COUNT(*) > {sign}low"
+    plain = "SELECT COUNT(*) AS n FROM users WHERE age > 3 AND age < 9 HAVING COUNT(*) > 3"
+    assert summary(ask(sql, {"low": 3, "high": 9}, dialect)) == summary(ask(plain, None, dialect))
+
+
+def test_numbers_may_be_used_twice_and_signs_stay_with_them() -> None:
+    found = summary(ask("SELECT COUNT(*) + $1 ^ 2 AS n FROM users WHERE age > $2 AND age < $2", [-5, 3]))
+    assert "POWER((-5), 2)" in str(found["post"])
+    assert found["rel"] == "users where and(gt(age, 3), lt(age, 3))"
+
+
+def test_the_clause_takes_them() -> None:
+    sql = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = ?, noise = ?) "
+        "SUM(age, contribution_bounds_per_row => (?, ?)) AS s FROM users WHERE age > ?"
+    )
+    plain = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1, noise = 'gaussian') "
+        "SUM(age, contribution_bounds_per_row => (-2, 90)) AS s FROM users WHERE age > 4"
+    )
+    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).draft.asks[0].per_row == ask(plain, None).draft.asks[0].per_row
+    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).options == ask(plain, None).options
+
+
+WRONG = [
+    ("SELECT COUNT(*) FROM users WHERE age > ?", None, "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [1, 2], "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > ? AND age < ?", [1], "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", {"a": 1}, "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > $a", {"b": 1}, "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > $a", {"a": 1, "b": 1}, "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > $a", {"a": 1, "A": 2}, "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > $a", [1], "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > $0", [1], "PARAMETER"),
+    ("SELECT COUNT(*) FROM users", "abc", "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [[1]], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [float("nan")], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [Decimal("1e999")], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE city = ?", ["a\0b"], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", ["x"], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM ?", ["users"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) ? FROM users", ["x"], "PARAMETER_PLACE"),
+    ("SELECT ?(*) FROM users", ["count"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users WHERE u.? > 1", ["age"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users GROUP BY (?)", [1], "PARAMETER_PLACE"),
+    ("SELECT country, COUNT(*) FROM users GROUP BY country ORDER BY ? DESC", [1], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users WHERE EXTRACT(? FROM DATE '2024-01-01') = 1", ["year"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users WHERE CAST(age AS ?) = 1", ["INT"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users WHERE city COLLATE ? = 'x'", ["nocase"], "PARAMETER_PLACE"),
+    ("SELECT COUNT(*) FROM users LIMIT ?", ["1"], "LIMIT"),
+]
+
+
+@pytest.mark.parametrize(("sql", "given", "code"), WRONG)
+def test_what_does_not_fit_is_refused(sql: str, given: Given | None, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(sql, given)
+    assert caught.value.code == code
+    assert caught.value.instead
+    assert "\0" not in str(caught.value)
