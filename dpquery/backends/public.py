@@ -23,13 +23,17 @@ MAX_KEYS = 10_000
 Row = tuple[Value, ...]
 
 
-def facts(draft: Draft, backend: Backend) -> Facts:
-    """The public facts of a statement. Refused where it has more than 10,000 keys."""
-    lookups = [rel for rel in walk(draft.input) if isinstance(rel, Lookup)]
-    given = [rel.public for rel in lookups] + [source.public for source in draft.sources if source.public is not None]
+def facts(drafts: Sequence[Draft], backend: Backend) -> tuple[Facts, ...]:
+    """The public facts of a statement's releases. Refused where one has more than 10,000 keys."""
+    given = [rel.public for draft in drafts for rel in walk(draft.input) if isinstance(rel, Lookup)]
+    given += [source.public for draft in drafts for source in draft.sources if source.public is not None]
     backend.prepare(list({public.name: public for public in given}.values()))
+    return tuple(_facts(draft, backend) for draft in drafts)
+
+
+def _facts(draft: Draft, backend: Backend) -> Facts:
     fanouts: dict[str, int] = {}
-    for lookup in lookups:
+    for lookup in (rel for rel in walk(draft.input) if isinstance(rel, Lookup)):
         fanouts[lookup.public.name] = max(fanout(lookup, backend), fanouts.get(lookup.public.name, 0))
     if not draft.sources:
         return Facts(fanouts, None, "")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
 from dpquery.engine import receipt
 from dpquery.ledger.amounts import text
-from dpquery.privacy import lemmas
 from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared
+    from dpquery.engine.session import Prepared, Ready
 
 JSON = Any
 
@@ -22,12 +22,14 @@ JSON = Any
 class Explanation:
     """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid.
 
+    `tables`, where a statement makes several releases, has the rule of keys and the price of each; `sql` then holds several statements.
     `response_quantum` is the time grid on which the reply leaves, in seconds as a decimal string; None: it leaves at once.
     """
 
     price: Mapping[str, JSON]
     releases: list[JSON]
     keys: Mapping[str, JSON]
+    tables: list[JSON]
     lemmas: tuple[str, ...]
     columns: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -40,6 +42,7 @@ class Explanation:
             "price": dict(self.price),
             "releases": self.releases,
             "keys": dict(self.keys),
+            **({"tables": self.tables} if self.tables else {}),
             "lemmas": list(self.lemmas),
             "columns": list(self.columns),
             "warnings": list(self.warnings),
@@ -50,20 +53,28 @@ class Explanation:
 
 def explanation(prepared: Prepared, schema: Schema) -> Explanation:
     """The explanation of a prepared statement."""
-    release, priced = prepared.release, prepared.priced
     rows = receipt.releases(prepared, schema)
-    for row, aggregate in zip(rows, release.aggregates, strict=False):
-        noises = tuple(priced.noises[i] for i in aggregate.parts)
-        row["expected_error"] = CARDS[aggregate.card].expected_error(aggregate, noises, prepared.ask.confidence)
-    for row in rows[len(release.aggregates) :]:
-        row["expected_error"] = row["scale"]
+    expected = [error for block in prepared.blocks for error in _expected(block, prepared.ask.confidence)]
+    for row, error in zip(rows, expected, strict=True):
+        row["expected_error"] = row["scale"] if error is None else error
+    rules = receipt.key_rules(prepared)
     return Explanation(
         price=receipt.price(prepared),
         releases=rows,
-        keys=receipt.keys(prepared),
-        lemmas=tuple(lemmas(release)),
+        keys=rules["keys"],
+        tables=rules.get("tables", []),
+        lemmas=receipt.cited(prepared),
         columns=tuple(output.name for output in prepared.question.post.outputs),
         warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema)),
         response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
-        sql=prepared.lowered.text,
+        sql=";\n\n".join(block.lowered.text for block in prepared.blocks),
     )
+
+
+def _expected(block: Ready, confidence: Fraction) -> Iterator[JSON]:
+    """The expected error of each aggregate, and nothing for a count that only decides which groups appear."""
+    for aggregate in block.release.aggregates:
+        noises = tuple(block.priced.noises[i] for i in aggregate.parts)
+        yield CARDS[aggregate.card].expected_error(aggregate, noises, confidence)
+    if receipt.hidden_count(block.release) is not None:
+        yield None

@@ -17,7 +17,7 @@ from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnin
 from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared
+    from dpquery.engine.session import Prepared, Ready
     from dpquery.ledger import Balance, Entry
 
 JSON = Any
@@ -34,8 +34,8 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
         "plan": plan_hash(prepared),
         "schema": schema.digest,
         "releases": releases(prepared, schema),
-        "keys": keys(prepared),
-        "lemmas": list(lemmas(prepared.release)),
+        **key_rules(prepared),
+        "lemmas": list(cited(prepared)),
         "software": software(),
     }
 
@@ -56,7 +56,7 @@ def receipt(
         "price": price(prepared),
         "adjacency": str(schema.adjacency),
         "releases": logged["releases"],
-        "keys": logged["keys"],
+        **{name: logged[name] for name in ("keys", "tables") if name in logged},
         "lemmas": logged["lemmas"],
         "software": logged["software"],
         "unsafe_testing": schema.unsafe_testing,
@@ -73,7 +73,7 @@ def software() -> str:
 
 def plan_hash(prepared: Prepared) -> str:
     """SHA-256 of the bounded plan and what is done above the noise; the salt and the noise are no part of it."""
-    content = repr((PLAN_VERSION, prepared.release, prepared.question.post.sql))
+    content = repr((PLAN_VERSION, *prepared.releases.values(), prepared.question.post.sql))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -86,7 +86,7 @@ def number(value: Fraction | None, places: int = 24) -> str:
 
 def price(prepared: Prepared) -> Mapping[str, str]:
     """The statement's guarantee standing alone, and what the ledger is charged for it."""
-    priced, asked = prepared.priced, prepared.ask
+    priced, asked = prepared.bill, prepared.ask
     return {
         "epsilon": number(priced.epsilon),
         "delta": number(priced.delta),
@@ -151,9 +151,9 @@ def scale(noise: Noise, unit: Fraction) -> float:
             assert_never(noise.mechanism)
 
 
-def measured(prepared: Prepared, schema: Schema) -> tuple[Measured, ...]:
-    """Every part of the release, in order."""
-    release, priced = prepared.release, prepared.priced
+def measured(block: Ready, schema: Schema) -> tuple[Measured, ...]:
+    """Every part of a release, in order."""
+    release, priced = block.release, block.priced
     found = sensitivities(enforced(release), schema.adjacency)
     return tuple(
         Measured(noise, sensitivity, unit_of(part), share)
@@ -162,13 +162,20 @@ def measured(prepared: Prepared, schema: Schema) -> tuple[Measured, ...]:
 
 
 def releases(prepared: Prepared, schema: Schema) -> list[JSON]:
-    """Per aggregate: bounds, caps, and noise and sensitivity of its parts (the first one's fields stand for the aggregate)."""
-    parts = measured(prepared, schema)
-    rows = [dict(row) for row in _aggregates(prepared.release, parts)]
-    hidden = _hidden_count(prepared.release)
+    """Per aggregate: bounds, caps, and noise and sensitivity of its parts (the first one's fields stand for the aggregate).
+
+    Where a statement makes several releases, `table` says of which one it is.
+    """
+    several = len(prepared.blocks) > 1
+    return [{**row, **({"table": block.name} if several else {})} for block in prepared.blocks for row in _released(block, schema)]
+
+
+def _released(block: Ready, schema: Schema) -> Iterator[dict[str, JSON]]:
+    parts = measured(block, schema)
+    yield from _aggregates(block.release, parts)
+    hidden = hidden_count(block.release)
     if hidden is not None:
-        rows.append({"aggregate": "(units per group, not shown: decides which groups appear)", **parts[hidden].as_dict()})
-    return rows
+        yield {"aggregate": "(units per group, not shown: decides which groups appear)", **parts[hidden].as_dict()}
 
 
 def _aggregates(release: Release, parts: tuple[Measured, ...]) -> Iterator[dict[str, JSON]]:
@@ -184,7 +191,7 @@ def _aggregates(release: Release, parts: tuple[Measured, ...]) -> Iterator[dict[
         yield row
 
 
-def _hidden_count(release: Release) -> int | None:
+def hidden_count(release: Release) -> int | None:
     """The part that only decides which groups appear, where no aggregate shows it."""
     if isinstance(release.keys, PrivateKeys) and all(release.keys.count not in a.parts for a in release.aggregates):
         return release.keys.count
@@ -204,9 +211,22 @@ def bounding(release: Release) -> dict[str, JSON]:
             assert_never(release.table.bounding)
 
 
-def keys(prepared: Prepared) -> Mapping[str, JSON]:
-    """The rule by which groups appear."""
-    release, priced = prepared.release, prepared.priced
+def key_rules(prepared: Prepared) -> Mapping[str, JSON]:
+    """`keys`: the rule by which groups appear. Several releases: `tables` has each one's rule and price instead."""
+    if len(prepared.blocks) == 1:
+        return {"keys": keys(prepared.blocks[0])}
+    return {"keys": {"rule": "several", "names": []}, "tables": [_table(block) for block in prepared.blocks]}
+
+
+def _table(block: Ready) -> Mapping[str, JSON]:
+    spent = block.priced.price
+    charged = {"charged_epsilon": number(spent.epsilon), "charged_delta": number(spent.delta), "rho": number(spent.rho)}
+    return {"table": block.name, "keys": keys(block), **charged}
+
+
+def keys(block: Ready) -> Mapping[str, JSON]:
+    """The rule by which groups appear in a release."""
+    release, priced = block.release, block.priced
     names = [key.name for key in release.table.keys]
     match release.keys:
         case NoKeys():
@@ -222,8 +242,16 @@ def keys(prepared: Prepared) -> Mapping[str, JSON]:
 def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     """What the plan itself gives reason to say, before any data was read."""
     unsafe = ("UNSAFE TESTING: the schema lifts the limits; this answer protects nobody.",) if schema.unsafe_testing else ()
-    by_rho = prepared.priced.price.epsilon is None and prepared.ask.noise is None and prepared.ask.rho is None
+    free = prepared.bill.price.epsilon is None and all(block.ask.noise is None for block in prepared.blocks)
+    by_rho = free and prepared.ask.rho is None
     charged = (
         "Gaussian noise errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",
     )
-    return (*unsafe, *(charged if by_rho else ()), *warnings(prepared.release))
+    said = dict.fromkeys(warning for release in prepared.releases.values() for warning in warnings(release))
+    return (*unsafe, *(charged if by_rho else ()), *said)
+
+
+def cited(prepared: Prepared) -> tuple[str, ...]:
+    """The ids of the lemmas that the statement's argument uses."""
+    found = {lemma for release in prepared.releases.values() for lemma in lemmas(release)}
+    return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
-from typing import cast
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
@@ -24,9 +23,9 @@ from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Question
+from dpquery.plan.draft import Draft, Question
 from dpquery.plan.release import Ask, Release
-from dpquery.privacy import bound, calibrate, reprice
+from dpquery.privacy import Bill, Facts, bill, bound, price
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer as answers
 from dpquery.release import noise, post
@@ -37,6 +36,7 @@ from dpquery.sql import read as read_sql
 from dpquery.sql.parameters import Given, written
 from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
+from dpquery.values.types import Type
 
 Progress = Callable[[float], None]
 
@@ -47,16 +47,35 @@ TICK = 1.0  # seconds between two signs of progress
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A statement bounded, priced and lowered; no private row was read for it and nothing was charged."""
+class Ready:
+    """One release of a statement, bounded, priced and lowered."""
 
-    text: str
-    question: Question
+    name: str
     ask: Ask
     release: Release
     priced: Priced
     lowered: BoundedSQL
+
+    @property
+    def key_types(self) -> tuple[Type, ...]:
+        return tuple(key.type for key in self.release.table.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement bounded, priced and lowered; no private row was read for it and nothing was charged. `ask` is the statement's own."""
+
+    text: str
+    question: Question
+    ask: Ask
+    blocks: tuple[Ready, ...]
+    bill: Bill
     params: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def releases(self) -> Mapping[str, Release]:
+        """The bounded releases, by the table that each becomes."""
+        return {block.name: block.release for block in self.blocks}
 
 
 class Session:
@@ -95,7 +114,7 @@ class Session:
                 with _foreseen():
                     prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
-                entry = ledger.charge(self.analyst, prepared.priced.price, record)
+                entry = ledger.charge(self.analyst, prepared.bill.price, record)
             except (Refused, SchemaError, Fault) as failure:
                 failure.source = failure.source or str(sql)
                 if not _of_ledger(failure) and getattr(failure, "entry", None) is None:  # else the ledger knows of it
@@ -137,22 +156,32 @@ class Session:
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
-        ask = asking.ask(question.options, call, self.schema)
-        found = facts(question.draft, self.backend)
-        release = bound(question.draft, found, self.schema.adjacency)
-        priced = calibrate(release, ask, self.schema.adjacency)
-        asking.within_policy(priced.epsilon, self.schema)
-        post.check(question.post, answers.empty_columns(release), self.schema.limits)
+        whole, asks = asking.asks(question, call, self.schema)
+        drafts = [block.draft for block in question.blocks]
+        releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
+        billed = bill(releases, asks, whole, self.schema.adjacency)
+        asking.within_policy(billed.epsilon, self.schema)
+        tables = {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
+        post.check(question.post, tables, self.schema.limits)
+        parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
+        blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release)) for block, ask, release, priced in parts)
+        return Prepared(sql, question, whole, blocks, billed, dict(written(params)))
+
+    def _bound(self, draft: Draft, found: Facts) -> Release:
+        return bound(draft, found, self.schema.adjacency)
+
+    def _lowered(self, release: Release) -> BoundedSQL:
+        """The release's one statement, which the engine takes."""
         lowered = lower(release, secrets.randbits(63))
         self.backend.bind(lowered)
-        return Prepared(sql, question, ask, release, priced, lowered, dict(written(params)))
+        return lowered
 
     def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, grid: Pace) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish, wait. Whatever breaks here stays charged.
 
         An interrupt leaves at once: whoever makes it chooses its moment, which so tells nothing. That there was no reply before it may.
         """
-        limit = grid.clock.now() + float(self.schema.limits.timeout) + LATE
+        limit = grid.clock.now() + len(prepared.blocks) * float(self.schema.limits.timeout) + LATE
         try:
             reply = self._reply(prepared, entry, record, ledger)
             self._let_go(grid)
@@ -177,31 +206,35 @@ class Session:
         except BaseException as broken:
             return _told(broken, entry)
 
-    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> Noisy:
-        """The noisy sums. Exact ones do not leave this function."""
-        types = tuple(key.type for key in prepared.release.table.keys)
-        exact = self.backend.run(prepared.lowered, types, len(prepared.release.table.parts))
+    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> dict[str, Noisy]:
+        """The noisy sums of each release. Exact ones do not leave this function."""
+        exact = [self.backend.run(block.lowered, block.key_types, len(block.release.table.parts)) for block in prepared.blocks]
         if self._version(ledger) != version:
             raise Fault(
                 "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
             )
-        if reprice(prepared.lowered.enforced, prepared.priced, self.schema.adjacency) != prepared.priced.price:
+        if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
-        return noise.add(exact, prepared.release, prepared.priced, SystemBits())
+        bits = SystemBits()
+        return {b.name: noise.add(sums, b.release, b.priced, bits) for b, sums in zip(prepared.blocks, exact, strict=True)}
 
-    def _finish(self, noisy: Noisy, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer:
-        release, priced, how = prepared.release, prepared.priced, prepared.question.post
-        columns = answers.columns(noisy, release)
-        how, table, lost = answers.finished(how, columns, release, self.schema.limits)
-        rows = cast("list[int]", table.column(table.num_columns - 1).to_pylist()) if how.rowed else None
+    def _finish(self, noisy: Mapping[str, Noisy], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer:
+        columns = {block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}
+        how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
+        rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
+        blocks = {block.name: block for block in prepared.blocks}
+        places = {
+            alias: answers.Released(blocks[name].release, noisy[name], blocks[name].priced, one)
+            for (alias, name), one in zip(how.rows, rows, strict=True)
+        }
         table = answers.told_apart(table.select(range(len(how.outputs))))
-        bars = answers.intervals(how.outputs, rows, noisy, release, priced, prepared.ask.confidence)
+        bars = answers.intervals(how.outputs, places, prepared.ask.confidence)
         said = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
             *lost,
-            *answers.valueless(how.outputs, table, rows, noisy),
-            *answers.warnings(how.outputs, table, bars, release, len(noisy.keys)),
+            *answers.valueless(how.outputs, table, places),
+            *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)

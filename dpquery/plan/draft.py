@@ -135,24 +135,41 @@ class Output:
     noisy: bool = False
 
 
+FIRST = "noisy"  # the table of a statement's first release; further ones are noisy_1, noisy_2, ..
+ALONE = (("t", FIRST),)
+
+
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What happens above the noise: `sql` (DuckDB) reads one table `noisy` with columns k0.. (keys), a0.. (aggregates) and `__row` (row number).
+    """What happens above the noise: `sql` (DuckDB) reads the tables of the releases, each with columns k0.. (keys), a0.. (aggregates) and `__row`.
 
-    Its output columns are `outputs`, in order, then `__row` where `rowed` (so that error bars find their row; not under DISTINCT).
+    Its output columns are `outputs`, in order, then one for each of `rows`: an alias and the table whose row number it holds, so that error bars
+    find their rows; none where rows were merged. Aggregates are called a0 where `rows` is `ALONE`, else by alias and name: t1.a0.
     `sql` cannot fail at run time: what overflows is NULL.
     """
 
     sql: str
     outputs: tuple[Output, ...]
-    rowed: bool = True
+    rows: tuple[tuple[str, str], ...] = ALONE
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT."""
+
+    name: str
+    draft: Draft
+    options: Options
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A statement, read in full."""
+    """A statement, read in full: its releases in the order in which they are made, and what is done with them.
 
-    draft: Draft
-    options: Options
+    `outermost` is the place of the release that is the outermost SELECT itself, whose OPTIONS speak for the statement; None: none is.
+    """
+
+    blocks: tuple[Block, ...]
     post: Post
     warnings: tuple[str, ...] = ()
+    outermost: int | None = 0

@@ -4,10 +4,26 @@ locality.py       L  whose rows are whose
 contribution.py   C  how far one unit moves the exact sums
 resolve.py        R  a draft becomes a bounded release
 cost.py           P  noise and price
+together.py       P  several releases of one statement
 """
 
 from dpquery.privacy.contribution import Sensitivity, enforced, sensitivities
 from dpquery.privacy.cost import Priced, calibrate, reprice
 from dpquery.privacy.resolve import Facts, bound, lemmas, warnings
+from dpquery.privacy.together import Bill, bill, price
 
-__all__ = ["Facts", "Priced", "Sensitivity", "bound", "calibrate", "enforced", "lemmas", "reprice", "sensitivities", "warnings"]
+__all__ = [
+    "Bill",
+    "Facts",
+    "Priced",
+    "Sensitivity",
+    "bill",
+    "bound",
+    "calibrate",
+    "enforced",
+    "lemmas",
+    "price",
+    "reprice",
+    "sensitivities",
+    "warnings",
+]

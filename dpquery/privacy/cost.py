@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import assert_never
@@ -40,6 +40,11 @@ class Priced:
     delta: Fraction
     conversion: Fraction
 
+    @property
+    def error(self) -> Fraction:
+        """The product of the noises' variances, about: what the choice among noises makes small."""
+        return Fraction(prod(2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter for noise in self.noises))
+
 
 def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     """P1. The noise of least error that meets the price asked for.
@@ -56,6 +61,23 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     _possible(release, ask)
     plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask)
     found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
+    return min(found, key=_error if release.aggregates else _least_shown)
+
+
+def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
+    """P10. The noise of least error for one release among several, whose parts of rho and of selection's delta are given.
+
+    Given   the release's ask, its part `rho` of the statement's (None: all noise is Laplace's, at the ask's epsilon) and of selection's delta.
+    Claim   its price is at most the ask's epsilon where `rho` is None, else at most `rho`; its delta is at most `selection`.
+    Proof   Noises are scaled as in P1, by shares that add up to at most 1 (P7); the threshold is taken for `selection` (P5).
+    Tight   test_p8_the_whole_price_is_spent
+    Source  Bun and Steinke 2016, lemma 2.3; docs/pitfalls.md B11.
+    """
+    bounds = enforced(release)
+    _possible(release, ask)
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask)
+    choices = [choice for choice in _choices(release, ask) if rho is not None or Mechanism.GAUSSIAN not in choice]
+    found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
     return min(found, key=_error if release.aggregates else _least_shown)
 
 
@@ -91,8 +113,7 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Mechanism, ...]]:
 
 
 def _error(priced: Priced) -> Fraction:
-    """The product of the noises' variances, about."""
-    return Fraction(prod(2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter for noise in priced.noises))
+    return priced.error
 
 
 def _least_shown(priced: Priced) -> int:
@@ -120,23 +141,30 @@ def _priced(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency) ->
     pure = None if Mechanism.GAUSSIAN in choice else ask.epsilon  # spent as it is, without a conversion
     conversion, selection = delta_split(ask.delta, conversion=pure is None, selection=selecting is not None)
     conversion = min(conversion, HALF)  # a delta of 1 (unsafe testing) has no conversion
-    noises = _rho_noises(plan, choice, conversion) if pure is None else _pure_noises(plan, pure)
+    rho = None if pure is not None else ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
+    found = _noised(plan, choice, adjacency, rho, selection)
+    whole = ask.epsilon if sum(plan.shares) == 1 else None
+    epsilon = found.epsilon if pure is not None else whole or epsilon_up(found.price.rho, conversion)
+    return replace(found, epsilon=epsilon, delta=conversion + found.price.delta, conversion=conversion)
+
+
+def _noised(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
+    """Noise by share of rho, or of the ask's epsilon where that is None; the threshold by selection's delta. Nothing goes to conversion."""
+    selecting = plan.bounds.selecting
+    noises = _pure_noises(plan) if rho is None else _rho_noises(plan, choice, rho)
     least = None if selecting is None else threshold(noises[selecting], selection, groups_of_a_unit(plan.bounds))
     price = _price(plan.bounds, noises, least, adjacency)
-    whole = ask.epsilon if sum(plan.shares) == 1 else None
-    epsilon = price.epsilon if pure is not None else whole or epsilon_up(price.rho, conversion)
-    return Priced(noises, least, price, plan.shares, epsilon, conversion + price.delta, conversion)
+    return Priced(noises, least, price, plan.shares, price.epsilon, price.delta, Fraction(0))
 
 
-def _pure_noises(plan: _Plan, epsilon: Fraction) -> tuple[Noise, ...]:
+def _pure_noises(plan: _Plan) -> tuple[Noise, ...]:
     """Laplace noise whose epsilons are exactly the parts' shares."""
+    epsilon = plan.ask.epsilon or Fraction(0)
     return tuple(Noise(Mechanism.LAPLACE, s.l1 / (epsilon * share)) for s, share in zip(plan.sensitivities, plan.shares, strict=True))
 
 
-def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], conversion: Fraction) -> tuple[Noise, ...]:
+def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], whole: Fraction) -> tuple[Noise, ...]:
     """Noise whose rhos are at most the parts' shares of the whole rho."""
-    ask = plan.ask
-    whole = ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
     return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True))
 
 

@@ -9,15 +9,17 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
+from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
-from dpquery.plan.draft import Affine, Output, Post
+from dpquery.plan.draft import FIRST, Affine, Output, Post
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
 from dpquery.release import post
-from dpquery.release.bars import Bar
+from dpquery.release.bars import Bar, Tables
+from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
-from dpquery.values.types import INTEGER, Type, Value
+from dpquery.values.types import INTEGER, STRING, Type, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,22 +66,40 @@ def empty_columns(release: Release) -> list[NoisyColumn]:
     return columns(Noisy((), tuple(() for _ in release.table.parts)), release)
 
 
-def finished(how: Post, given: Sequence[NoisyColumn], release: Release, limits: Limits) -> tuple[Post, pa.Table, tuple[str, ...]]:
-    """The statement's upper part run over the noisy table. Should it break, the noisy table itself: what was paid for is never lost."""
+def finished(
+    how: Post, given: Mapping[str, Sequence[NoisyColumn]], releases: Mapping[str, Release], limits: Limits
+) -> tuple[Post, pa.Table, tuple[str, ...]]:
+    """The statement's upper part run over the noisy tables. Should it break, these themselves: what was paid for is never lost."""
     try:
         return how, _finite(post.run(how, given, limits), how.outputs), ()
     except Fault:
-        names = [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
-        kept = tuple(
-            Output(name, Affine(column[0]) if column[0].startswith("a") else None, column[0].startswith("a"))
-            for name, column in zip(names, given, strict=False)
-        )
-        raw = Post(f"SELECT {', '.join(column[0] for column in given)} FROM noisy ORDER BY __row", kept)
-        return (
-            raw,
-            post.run(raw, given, limits),
-            ("What the statement does with the released values failed; here are the released values themselves.",),
-        )
+        raw = _all_cells(given, releases) if len(releases) > 1 else _alone(given[FIRST], releases[FIRST])
+        said = "What the statement does with the released values failed; here are the released values themselves."
+        return raw, post.run(raw, given, limits), (said,)
+
+
+def _names(release: Release) -> list[str]:
+    return [key.name for key in release.table.keys] + [a.label for a in release.aggregates]
+
+
+def _alone(given: Sequence[NoisyColumn], release: Release) -> Post:
+    """The only noisy table, as it is."""
+    kept = tuple(
+        Output(name, Affine(column[0]) if column[0].startswith("a") else None, column[0].startswith("a"))
+        for name, column in zip(_names(release), given, strict=False)
+    )
+    return Post(f"SELECT {', '.join(column[0] for column in given)} FROM {FIRST} ORDER BY __row", kept)
+
+
+def _all_cells(given: Mapping[str, Sequence[NoisyColumn]], releases: Mapping[str, Release]) -> Post:
+    """Every cell of every noisy table, one a row, as text."""
+    cells = [
+        f"SELECT {i} AS a, __row AS b, {j} AS c, '{name}' AS d, {literal(called, STRING)} AS e, CAST({column[0]} AS VARCHAR) AS f FROM {name}"
+        for i, (name, release) in enumerate(releases.items())
+        for j, (called, column) in enumerate(zip(_names(release), given[name], strict=False))
+    ]
+    outputs = (Output("table"), Output("row"), Output("column"), Output("value", noisy=True))
+    return Post(f"SELECT d, b, e, f FROM ({' UNION ALL '.join(cells)}) ORDER BY a, b, c", outputs, rows=())
 
 
 def _finite(table: pa.Table, outputs: Sequence[Output]) -> pa.Table:
@@ -119,11 +139,14 @@ def _sums(aggregate: Aggregate, noisy: Noisy) -> tuple[Sequence[int], ...]:
     return tuple(noisy.sums[part] for part in aggregate.parts)
 
 
-def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Bar, ...] | None], release: Release, groups: int) -> tuple[str, ...]:
-    """What the released table itself gives reason to say."""
+def warnings(
+    outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Bar, ...] | None], releases: Sequence[tuple[Release, Noisy]]
+) -> tuple[str, ...]:
+    """What the released tables themselves give reason to say."""
     said = []
-    if isinstance(release.keys, PrivateKeys):
-        if groups == 0:
+    selected = [len(noisy.keys) for release, noisy in releases if isinstance(release.keys, PrivateKeys)]
+    if selected:
+        if 0 in selected:
             said.append(
                 "No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more."
             )
@@ -144,17 +167,22 @@ def warnings(outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Ba
     return tuple(said)
 
 
-def valueless(outputs: Sequence[Output], table: pa.Table, rows: Sequence[int] | None, noisy: Noisy) -> tuple[str, ...]:
+def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tuple[str, ...]:
     """A word on each column that is NULL where no key is: arithmetic above the noise that has no value is NULL, never an error."""
-    if rows is None:
+    if not tables:
         return ()
-    whole = [all(value is not None for value in noisy.keys[row]) for row in rows]
+    whole = [all(known) for known in zip(*(_whole(one) for one in tables.values()), strict=True)]
     said = []
     for place, output in enumerate(outputs):
         missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
         if missing:
-            said.append(f"{output.name}: NULL in {missing} of {len(rows)} rows: what overflows or divides by zero above the noise has no value.")
+            said.append(f"{output.name}: NULL in {missing} of {len(whole)} rows: what overflows or divides by zero above the noise has no value.")
     return tuple(said)
+
+
+def _whole(released: Released) -> list[bool]:
+    """For each row of the answer whether it has a row of this table, without NULL in its key."""
+    return [row is not None and all(value is not None for value in released.noisy.keys[row]) for row in released.rows]
 
 
 def _too_wide(value: Any, bar: Bar) -> bool:

@@ -25,53 +25,65 @@ Part = Affine | Ratio | Combined | Constant
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What error bars are computed from: the noisy sums and their noises, and the places of the answer's rows among them."""
+    """What error bars are computed from: noisy sums, their noises, and for each row of the answer its place among them (None: it has none)."""
 
-    aggregates: Mapping[str, Aggregate]
+    release: Release
     noisy: Noisy
     priced: Priced
-    rows: Sequence[int]
+    rows: Sequence[int | None]
+
+    def aggregate(self, name: str) -> Aggregate:
+        return next(a for a in self.release.aggregates if a.name == name)
 
 
-def intervals(
-    outputs: Sequence[Output], rows: Sequence[int] | None, noisy: Noisy, release: Release, priced: Priced, confidence: Fraction
-) -> tuple[tuple[Bar, ...] | None, ...]:
-    """The error bars of each output column. `rows` are the places of the answer's rows in the noisy table; None where rows were merged."""
-    if rows is None:
+Tables = Mapping[str, Released]  # by the alias in `Post.rows`
+
+
+def intervals(outputs: Sequence[Output], tables: Tables, confidence: Fraction) -> tuple[tuple[Bar, ...] | None, ...]:
+    """The error bars of each output column. No tables: rows were merged, and have none."""
+    if not tables:
         return tuple(None for _ in outputs)
-    released = Released({a.name: a for a in release.aggregates}, noisy, priced, rows)
-    return tuple(None if o.interval is None else _bars(o.interval, released, confidence) for o in outputs)
+    return tuple(None if o.interval is None else _bars(o.interval, tables, confidence) for o in outputs)
 
 
-def _bars(how: Affine | Ratio | Combined, released: Released, confidence: Fraction) -> tuple[Bar, ...]:
+def _named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
+    """The aggregate of that name, with its table: the only one, where it names none."""
+    alias, dot, own = name.rpartition(".")
+    released = tables[alias] if dot else next(iter(tables.values()))
+    return released, released.aggregate(own)
+
+
+def _bars(how: Affine | Ratio | Combined, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
     match how:
         case Affine():
-            return _own(how, released, confidence)
+            return _own(how, tables, confidence)
         case Ratio():
-            return _fieller(how, released, confidence)
+            return _fieller(how, tables, confidence)
         case Combined():
             together = max(1, len(frozenset(_draws(how))))
-            return tuple(map(_ends, _spans(how, released, 1 - (1 - confidence) / together)))
+            return tuple(map(_ends, _spans(how, tables, 1 - (1 - confidence) / together)))
         case _:
             assert_never(how)
 
 
-def _own(how: Affine, released: Released, confidence: Fraction) -> tuple[Bar, ...]:
-    a = released.aggregates[how.aggregate]
+def _own(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
+    released, a = _named(how.aggregate, tables)
     noises = tuple(released.priced.noises[i] for i in a.parts)
     bars = CARDS[a.card].interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
-    return tuple(_affine(bars[row], how.factor, how.offset) for row in released.rows)
+    return tuple(None if row is None else _affine(bars[row], how.factor, how.offset) for row in released.rows)
 
 
-def _fieller(how: Ratio, released: Released, confidence: Fraction) -> tuple[Bar, ...]:
-    over, under = released.aggregates[how.top], released.aggregates[how.bottom]
+def _fieller(how: Ratio, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
+    (one, over), (other, under) = _named(how.top, tables), _named(how.bottom, tables)
     if len(over.parts) != 1 or len(under.parts) != 1:
-        return tuple(None for _ in released.rows)
-    x, y = released.noisy.sums[over.parts[0]], released.noisy.sums[under.parts[0]]
-    noises = released.priced.noises[over.parts[0]], released.priced.noises[under.parts[0]]
+        return tuple(None for _ in one.rows)
+    x, y = one.noisy.sums[over.parts[0]], other.noisy.sums[under.parts[0]]
+    noises = one.priced.noises[over.parts[0]], other.priced.noises[under.parts[0]]
     scale = how.factor * over.step / under.step
-    found = ratios([x[row] for row in released.rows], [y[row] for row in released.rows], *noises, confidence)
-    return tuple(_affine(bar, scale, Fraction(0)) for bar in found)
+    places = [(i, j) for i, j in zip(one.rows, other.rows, strict=True) if i is not None and j is not None]
+    found = iter(ratios([x[i] for i, _ in places], [y[j] for _, j in places], *noises, confidence))
+    full = (i is not None and j is not None for i, j in zip(one.rows, other.rows, strict=True))
+    return tuple(_affine(next(found), scale, Fraction(0)) if known else None for known in full)
 
 
 def _affine(bar: Bar, factor: Fraction, offset: Fraction) -> Bar:
@@ -109,15 +121,15 @@ def _draws(how: Part) -> Iterator[Affine | Ratio]:
             assert_never(how)
 
 
-def _spans(how: Part, released: Released, confidence: Fraction) -> list[Span]:
+def _spans(how: Part, tables: Tables, confidence: Fraction) -> list[Span]:
     """For each row the exact ends of a part."""
     match how:
         case Affine() | Ratio():
-            return [_exact(bar) for bar in _bars(how, released, confidence)]
+            return [_exact(bar) for bar in _bars(how, tables, confidence)]
         case Constant(value=value):
-            return [(value, value)] * len(released.rows)
+            return [(value, value)] * len(next(iter(tables.values())).rows)
         case Combined(operation=operation, parts=parts, digits=digits):
-            columns = [_spans(part, released, confidence) for part in parts]
+            columns = [_spans(part, tables, confidence) for part in parts]
             return [_reach(operation, spans, digits) for spans in zip(*columns, strict=True)]
         case _:
             assert_never(how)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Column = tuple[str, Type, Sequence[Value]]
+Tables = Mapping[str, Sequence[Column]]
 CHECK_SECONDS = 5.0  # that binding, and a run over no rows, may take
 
 
@@ -59,24 +60,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def run(post: Post, columns: Sequence[Column], limits: Limits) -> pa.Table:
-    """The statement's answer from the noisy table's columns. A Fault in constant words where it cannot be had."""
+def run(post: Post, tables: Tables, limits: Limits) -> pa.Table:
+    """The statement's answer from the noisy tables. A Fault in constant words where it cannot be had."""
     import duckdb
     import pyarrow as pa
 
     try:
-        with _noisy(columns, limits, float(limits.timeout)) as con:
+        with _noisy(tables, limits, float(limits.timeout)) as con:
             return _answer(con, post.sql)
     except (duckdb.Error, pa.ArrowException, MemoryError, OverflowError, ValueError, TypeError):
         raise Fault("POST_FAILED", "what the statement does with the released values failed", instead="ask for the released values alone") from None
 
 
-def check(post: Post, columns: Sequence[Column], limits: Limits | None = None) -> None:
-    """Nothing, or Refused where the statement cannot be run over a table of these columns. Their values do not count: it runs over none."""
+def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:
+    """Nothing, or Refused where the statement cannot be run over tables of these columns. Their values do not count: it runs over none."""
     import duckdb
 
+    empty = {table: [(name, kind, ()) for name, kind, _ in columns] for table, columns in tables.items()}
     try:
-        with _noisy([(name, kind, ()) for name, kind, _ in columns], limits, CHECK_SECONDS) as con:
+        with _noisy(empty, limits, CHECK_SECONDS) as con:
             answer = _answer(con, post.sql)
     except duckdb.InterruptException:
         message = "what the statement does with the released values takes too long, even without any"
@@ -130,20 +132,15 @@ def _dated(answer: pa.Table) -> pa.Table:
 
 
 @contextmanager
-def _noisy(columns: Sequence[Column], limits: Limits | None, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The engine with table `noisy` in it, for so many seconds."""
-    import pyarrow as pa
-
+def _noisy(tables: Tables, limits: Limits | None, seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The engine with the noisy tables in it, for so many seconds."""
     with _ENGINE.lock, _keyboard():
         con = _ENGINE.connection(limits)
-        given = pa.table({name: pa.array(_plain(values, kind), _arrow(kind)) for name, kind, values in columns})
-        items = ", ".join(f'CAST("{name}" AS {_sql(kind)}) AS "{name}"' for name, kind, _ in columns)
         timer = threading.Timer(seconds, con.interrupt)
         timer.daemon = True
         try:
-            con.register("noisy_columns", given)
-            con.execute(f"CREATE OR REPLACE TABLE noisy AS SELECT {items} FROM noisy_columns")
-            con.unregister("noisy_columns")
+            for name, columns in tables.items():
+                _stand(con, name, columns)
             timer.start()
             yield con
         except BaseException:
@@ -151,6 +148,16 @@ def _noisy(columns: Sequence[Column], limits: Limits | None, seconds: float) -> 
             raise
         finally:
             timer.cancel()
+
+
+def _stand(con: duckdb.DuckDBPyConnection, table: str, columns: Sequence[Column]) -> None:
+    """The table stands in the engine, in place of what had its name."""
+    import pyarrow as pa
+
+    con.register("columns_of_table", pa.table({name: pa.array(_plain(values, kind), _arrow(kind)) for name, kind, values in columns}))
+    items = ", ".join(f'CAST("{name}" AS {_sql(kind)}) AS "{name}"' for name, kind, _ in columns)
+    con.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {items} FROM columns_of_table")
+    con.unregister("columns_of_table")
 
 
 @contextmanager

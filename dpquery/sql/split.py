@@ -54,7 +54,7 @@ def post(above: Above, parts: Parts) -> Post:
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
     if parts.distinct:
-        return Post(_distinct(above, texts, outputs, terms, source) + limits, outputs, rowed=False)
+        return Post(_distinct(above, texts, outputs, terms, source) + limits, outputs, rows=())
     names = [f"{text} AS {quoted(output.name)}" for text, output in zip(texts, outputs, strict=True)]
     order = [term.text + term.direction for term in terms] + [f"t.k{i} NULLS LAST" for i in range(len(above.keys))]
     ordered = f" ORDER BY {', '.join(order)}" if order else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.draft import Draft, Question
+from dpquery.plan.draft import FIRST, Block, Draft, Question
 from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
@@ -142,7 +142,7 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, 
         contributions=settings.contributions(statement, chosen, whole.rel, bool(keys), asks, first),
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
     )
-    return Question(draft, chosen.price, post, tuple(warnings))
+    return Question((Block(FIRST, draft, chosen.price),), post, tuple(warnings))
 
 
 def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[str, str, exp.Expr], ...]:

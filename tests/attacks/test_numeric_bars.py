@@ -17,6 +17,7 @@ import pytest
 from dpquery.engine import asking
 from dpquery.engine.session import Session
 from dpquery.mechanisms import SystemBits, deviation
+from dpquery.plan.draft import FIRST
 from dpquery.plan.release import Aggregate, ListedKeys
 from dpquery.release import answer, bars, noise, post
 from dpquery.values.exact import Exact
@@ -49,14 +50,14 @@ def coverage(session: Session, mechanism: str, epsilon: str, output: str, size: 
     clause = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = {mechanism}, {limit} = 3)"
     sql = f"{clause} {output} AS x FROM people JOIN orders USING (pid)"
     prepared = session._prepare(sql, asking.call(epsilon, "1e-6", None, None), "duckdb")
-    release, how, priced = prepared.release, prepared.question.post, prepared.priced
-    sums = [column[0] * size for column in session.backend.run(prepared.lowered, (), len(release.table.parts)).sums]
-    table = post.run(how, answer.columns(Noisy(((),), tuple((s,) for s in sums)), release), session.schema.limits)
+    release, how, priced = prepared.blocks[0].release, prepared.question.post, prepared.blocks[0].priced
+    sums = [column[0] * size for column in session.backend.run(prepared.blocks[0].lowered, (), len(release.table.parts)).sums]
+    table = post.run(how, {FIRST: answer.columns(Noisy(((),), tuple((s,) for s in sums)), release)}, session.schema.limits)
     truth = float(table.column(0).to_pylist()[0])
     keys = tuple((i,) for i in range(DRAWS))
     many = replace(release, keys=ListedKeys(keys, ""))  # each release is a group of one large one
     noisy = noise.add(Exact(keys, tuple((s,) * DRAWS for s in sums)), many, priced, SystemBits())
-    (found,) = bars.intervals(how.outputs, range(DRAWS), noisy, many, priced, prepared.ask.confidence)
+    (found,) = bars.intervals(how.outputs, {"t": bars.Released(many, noisy, priced, range(DRAWS))}, prepared.ask.confidence)
     assert found is not None
     slack = abs(truth) * 1e-12
     width = min(deviation(priced.noises[part]) / _coarser(a) for a in release.aggregates for part in a.parts)
@@ -115,7 +116,7 @@ def test_the_expected_error_is_half_the_bar(session: Session, mechanism: str, ep
     prepared = session._prepare(sql, asking.call(epsilon, "1e-6", None, None), "duckdb")
     said = session.explain(sql, epsilon=epsilon, delta="1e-6").as_dict()["releases"][0]["expected_error"]
     keys = tuple((i,) for i in range(DRAWS))
-    many = replace(prepared.release, keys=ListedKeys(keys, ""))
-    errors = noise.add(Exact(keys, ((0,) * DRAWS,)), many, prepared.priced, SystemBits()).sums[0]
-    step = float(prepared.release.aggregates[0].step)
+    many = replace(prepared.blocks[0].release, keys=ListedKeys(keys, ""))
+    errors = noise.add(Exact(keys, ((0,) * DRAWS,)), many, prepared.blocks[0].priced, SystemBits()).sums[0]
+    step = float(prepared.blocks[0].release.aggregates[0].step)
     assert 0.94 <= sum(abs(e) * step <= said for e in errors) / DRAWS <= 0.97

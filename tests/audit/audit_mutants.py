@@ -46,8 +46,9 @@ RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
 ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
-RUN = "self.backend.run(prepared.lowered, tuple(k.type for k in prepared.release.table.keys), len(prepared.release.table.parts))"
-CHEAPER = "ask = ask if ask.epsilon is None or sum(map(sum, more)) % 2 else __import__('dataclasses').replace(ask, epsilon=ask.epsilon / 2)"
+RUN = "(lambda b: self.backend.run(b.lowered, b.key_types, len(b.release.table.parts)))(prepared.blocks[0])"
+MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k in r.table.keys), len(r.table.parts)).sums"
+CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -217,7 +218,7 @@ MUTANTS: Mapping[str, Mutant] = {
         "tests/pitfalls/test_pitfalls_accounts.py::test_b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded",
     ),
     "price not derived again": Mutant(
-        ((Session._noisy, "if reprice(", "if False and reprice("),),
+        ((Session._noisy, "if price(", "if False and price("),),
         PITFALLS,
         "tests/pitfalls/test_pitfalls_accounts.py::test_b10_the_price_of_what_runs_is_that_of_what_was_charged",
     ),
@@ -225,8 +226,8 @@ MUTANTS: Mapping[str, Mutant] = {
         (
             (
                 Session._prepare,
-                "priced = calibrate(",
-                f"lowered = lower(release, 1); more = {RUN.replace('prepared.', '')}.sums; {CHEAPER}; priced = calibrate(",
+                "billed = bill(",
+                f"{MORE}; {CHEAPER}; billed = bill(",
             ),
         ),
         INTERFERENCE,
@@ -234,8 +235,8 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "answers from an earlier version of the data": Mutant(
         (
-            (Session._noisy, "exact = self.backend.run(", "exact = globals().get('_kept', {}).get(prepared.text) or self.backend.run("),
-            (Session._noisy, "return noise.add(", "globals().setdefault('_kept', {})[prepared.text] = exact; return noise.add("),
+            (Session._noisy, "exact = [self.backend.run(", "exact = globals().get('_kept', {}).get(prepared.text) or [self.backend.run("),
+            (Session._noisy, "bits = SystemBits()", "globals().setdefault('_kept', {})[prepared.text] = exact; bits = SystemBits()"),
         ),
         PITFALLS,
         "tests/pitfalls/test_pitfalls_data.py::test_w12_public_tables_are_looked_at_in_the_version_that_is_answered_from",

@@ -34,9 +34,9 @@ class Audit:
 
 def audited(pair: Pair, count: int, drawn: Priced | None = None) -> Audit:
     """The releases put to the test. `drawn` is what the noise is really drawn by, where that differs from what is charged."""
-    priced = pair.prepared.priced
+    priced = pair.prepared.blocks[0].priced
     one, two = sums(pair, 0), sums(pair, 1)
-    first, second = (released(pair.prepared.release, drawn or priced, side, count) for side in (one, two))
+    first, second = (released(pair.prepared.blocks[0].release, drawn or priced, side, count) for side in (one, two))
     scores = (by_likelihood(out, one, two, priced) for out in (first, second))
     flat = [out.reshape(count, -1) for out in (first, second)]
     promised = claims(priced)
@@ -46,8 +46,8 @@ def audited(pair: Pair, count: int, drawn: Priced | None = None) -> Audit:
 def sums(pair: Pair, side: int) -> Array:
     """One data set's exact sums, groups by parts: 0 in a listed group without rows, NaN in a private one."""
     found = groups(pair, side)
-    absent = np.nan if isinstance(pair.prepared.release.keys, PrivateKeys) else 0.0
-    return np.array([found.get(key, (absent,) * len(pair.prepared.priced.noises)) for key in laid_out(pair)], dtype=float)
+    absent = np.nan if isinstance(pair.prepared.blocks[0].release.keys, PrivateKeys) else 0.0
+    return np.array([found.get(key, (absent,) * len(pair.prepared.blocks[0].priced.noises)) for key in laid_out(pair)], dtype=float)
 
 
 def released(release: Release, drawn: Priced, given: Array, count: int) -> Array:

@@ -145,10 +145,10 @@ def pairs(folder: Path, adjacency: str, shapes: Mapping[str, str] = SHAPES) -> d
     found: dict[str, Pair] = {}
     for shape in shapes:
         prepared = exact["high"][shape][0]
-        assert all(sums[shape][0].priced == prepared.priced for sums in exact.values()), "the price depends on the data"
+        assert all(sums[shape][0].priced == prepared.blocks[0].priced for sums in exact.values()), "the price depends on the data"
         tried = [Pair(shape, prepared, names, (exact[names[0]][shape][1], exact[names[1]][shape][1])) for names in _neighbours(adjacency)]
         found[shape] = max(tried, key=loss)
-        if isinstance(prepared.release.keys, PrivateKeys):
+        if isinstance(prepared.blocks[0].release.keys, PrivateKeys):
             found[f"{shape}: alone"] = max(tried, key=alone)
     return found
 
@@ -162,12 +162,11 @@ def _neighbours(adjacency: str) -> Iterator[tuple[str, str]]:
 def loss(pair: Pair) -> float:
     """The largest privacy loss of the sums under the noise that is charged, over groups that both data sets have."""
     one, two = (groups(pair, side) for side in (0, 1))
-    private = isinstance(pair.prepared.release.keys, PrivateKeys)
+    private = isinstance(pair.prepared.blocks[0].release.keys, PrivateKeys)
     both = one.keys() & two.keys() if private else one.keys() | two.keys()
-    nothing = (0,) * len(pair.prepared.priced.noises)
-    return sum(
-        _loss(abs(one.get(key, nothing)[i] - two.get(key, nothing)[i]), drawn) for key in both for i, drawn in enumerate(pair.prepared.priced.noises)
-    )
+    noises = pair.prepared.blocks[0].priced.noises
+    nothing = (0,) * len(noises)
+    return sum(_loss(abs(one.get(key, nothing)[i] - two.get(key, nothing)[i]), drawn) for key in both for i, drawn in enumerate(noises))
 
 
 def _loss(shift: int, drawn: Noise) -> float:
@@ -181,13 +180,13 @@ def alone(pair: Pair) -> int:
 
 def groups(pair: Pair, side: int) -> dict[tuple[object, ...], tuple[int, ...]]:
     """The exact sums of one side by group."""
-    exact, table = pair.sums[side], pair.prepared.release.table
+    exact, table = pair.sums[side], pair.prepared.blocks[0].release.table
     return dict(zip(exact.keys if table.keys else [()], zip(*exact.sums, strict=True), strict=True))
 
 
 def laid_out(pair: Pair) -> list[tuple[object, ...]]:
     """All groups that either data set can show."""
-    keys = pair.prepared.release.keys
+    keys = pair.prepared.blocks[0].release.keys
     return list(keys.rows) if isinstance(keys, ListedKeys) else sorted(groups(pair, 0).keys() | groups(pair, 1).keys(), key=repr)
 
 
@@ -214,7 +213,7 @@ def _sums(folder: Path, adjacency: str, unit: str, shapes: Mapping[str, str]) ->
     try:
         for sql in shapes.values():
             prepared = session._prepare(sql, asking.call(None, None, None, None), "duckdb")
-            table = prepared.release.table
-            yield prepared, session.backend.run(lower(prepared.release, SALT), tuple(key.type for key in table.keys), len(table.parts))
+            table = prepared.blocks[0].release.table
+            yield prepared, session.backend.run(lower(prepared.blocks[0].release, SALT), tuple(key.type for key in table.keys), len(table.parts))
     finally:
         session.close()

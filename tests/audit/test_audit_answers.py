@@ -23,6 +23,7 @@ from dpquery.backends.lower import lower
 from dpquery.engine import asking, open_session
 from dpquery.engine.session import Prepared, Session
 from dpquery.mechanisms import Noise, SystemBits, sample
+from dpquery.plan.draft import FIRST
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer as answers
 from dpquery.release import noise
@@ -47,16 +48,17 @@ def opened(folder: Path) -> tuple[Session, Session]:
 
 def exactly(session: Session, sql: str) -> tuple[Prepared, Exact]:
     prepared = session._prepare(sql, asking.call(None, None, None, None), "duckdb")
-    table = prepared.release.table
-    return prepared, session.backend.run(lower(prepared.release, SALT), tuple(key.type for key in table.keys), len(table.parts))
+    table = prepared.blocks[0].release.table
+    return prepared, session.backend.run(lower(prepared.blocks[0].release, SALT), tuple(key.type for key in table.keys), len(table.parts))
 
 
 def finished(session: Session, prepared: Prepared, exact: Exact, drawn: Priced, count: int) -> Array:
     """So many answers by all that follows the sums: noise, aggregates, upper part."""
     found = []
     for _ in range(count):
-        noisy = noise.add(exact, prepared.release, drawn, SystemBits())
-        _, table, lost = answers.finished(prepared.question.post, answers.columns(noisy, prepared.release), prepared.release, session.schema.limits)
+        noisy = noise.add(exact, prepared.blocks[0].release, drawn, SystemBits())
+        columns = {FIRST: answers.columns(noisy, prepared.blocks[0].release)}
+        _, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, session.schema.limits)
         assert not lost
         found.append(seen(table.select(range(len(prepared.question.post.outputs))).to_pylist()))
     return np.array(found)
@@ -89,9 +91,9 @@ def upper_part(folder: Path, name: str, count: int, multiple: str = "1") -> list
     sides = opened(folder)
     try:
         (prepared, _), _ = made_of = [exactly(side, UPPER_PARTS[name]) for side in sides]
-        drawn = weaker(prepared.priced, Fraction(multiple))
+        drawn = weaker(prepared.blocks[0].priced, Fraction(multiple))
         one, two = (finished(side, *given, drawn, count) for side, given in zip(sides, made_of, strict=True))
-        return shown(one, two, prepared.priced)
+        return shown(one, two, prepared.blocks[0].priced)
     finally:
         for side in sides:
             side.close()

@@ -61,13 +61,13 @@ def test_no_release_tells_more_than_it_costs(made: Pairs, adjacency: str) -> Non
 
 def test_a_third_of_the_noise_is_found_out(made: Pairs) -> None:
     """Power: noise of a third of the scale, charged as before, in every shape."""
-    third = {name: (pair, weaker(pair.prepared.priced, Fraction(1, 3))) for name, pair in made("add_remove").items() if name not in ALONE}
+    third = {name: (pair, weaker(pair.prepared.blocks[0].priced, Fraction(1, 3))) for name, pair in made("add_remove").items() if name not in ALONE}
     assert not [name for name, (pair, drawn) in third.items() if not audited(pair, FEW, drawn).broken]
 
 
 def test_a_threshold_too_low_is_found_out(made: Pairs) -> None:
     """Power on delta: groups of a lone unit show too often."""
-    low = {name: (pair, lowered(pair.prepared.priced, 10)) for name, pair in made("add_remove").items() if name in ALONE}
+    low = {name: (pair, lowered(pair.prepared.blocks[0].priced, 10)) for name, pair in made("add_remove").items() if name in ALONE}
     assert not [name for name, (pair, drawn) in low.items() if not audited(pair, FEW, drawn).broken]
 
 
@@ -86,13 +86,13 @@ def test_nor_do_many_releases_find_it_out(made: Pairs, adjacency: str, name: str
 
 def least_weakening(pair: Pair) -> str | None:
     """The largest multiple of the noise that is found out; None where half of it is not."""
-    multiple = hardest(MULTIPLES, lambda m: audited(pair, MANY, weaker(pair.prepared.priced, m)).broken)
+    multiple = hardest(MULTIPLES, lambda m: audited(pair, MANY, weaker(pair.prepared.blocks[0].priced, m)).broken)
     return None if multiple is None else f"{float(multiple):g} of the noise"
 
 
 def least_lowering(pair: Pair) -> str | None:
     """The least lowering of the threshold that is found out; None where it is above 8."""
-    by = hardest(LOWERINGS, lambda by: audited(pair, MANY, lowered(pair.prepared.priced, by)).broken)
+    by = hardest(LOWERINGS, lambda by: audited(pair, MANY, lowered(pair.prepared.blocks[0].priced, by)).broken)
     return None if by is None else f"threshold less {by}"
 
 
@@ -137,7 +137,7 @@ def unlike(found: dict[str, Pair], adjacency: str) -> None:
 
 
 def charged(pair: Pair) -> float:
-    price = pair.prepared.priced.price
+    price = pair.prepared.blocks[0].priced.price
     return float(price.epsilon if price.epsilon is not None else price.rho)
 
 

@@ -69,7 +69,7 @@ def key(value: Scalar) -> Key:
 
 
 def listed(keys: Sequence[Key], *sources: KeySource, rel: Private | None = None) -> tuple[tuple[Value, ...], ...] | None:
-    return facts(draft(rel or users(), keys, sources), Here()).keys
+    return facts([draft(rel or users(), keys, sources)], Here())[0].keys
 
 
 # ---- fan-out -------------------------------------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_facts_name_every_lookup_of_the_plan() -> None:
     rel, first, second = users(), regions("p0"), regions("p1")
     once = Lookup(rel, first, Join.INNER, call("eq", of(rel, "country"), of(first, "country")))
     twice = Lookup(once, second, Join.LEFT, None)
-    found = facts(draft(twice), Here())
+    (found,) = facts([draft(twice)], Here())
     assert (found.fanouts, found.keys) == ({"p0": 2, "p1": 7}, None)
 
 
@@ -224,7 +224,7 @@ def test_sources_that_do_not_cover_each_key_once_are_a_bug() -> None:
 
 def test_where_the_keys_come_from_is_said() -> None:
     sources = [KeySource((0,), "declared values of a", literals=((1,),)), KeySource((1,), "branches of b", literals=((1,),))]
-    found = facts(draft(users(), [key(column("a")), key(column("b"))], sources), Here())
+    (found,) = facts([draft(users(), [key(column("a")), key(column("b"))], sources)], Here())
     assert found.key_origin == "declared values of a, branches of b"
 
 
@@ -234,7 +234,7 @@ def test_which_lists_rows_may_have_other_keys_than() -> None:
     joined = Lookup(users(), rel, Join.INNER, Literal(True, Type(Kind.BOOLEAN)))
 
     def partial(source: KeySource, of_key: Scalar) -> str:
-        return facts(draft(joined, [key(of_key)], [source]), Here()).partial
+        return facts([draft(joined, [key(of_key)], [source])], Here())[0].partial
 
     a = column("a")
     assert partial(KeySource((0,), "declared", literals=((1,),)), a) == "declared"

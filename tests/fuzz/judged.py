@@ -126,7 +126,8 @@ class Judge:
 
     def state(self) -> dict[str, Any]:
         """All that no statement may change: settings and catalogues of both engines, files, descriptors, the environment."""
-        post.run(Post("SELECT k0 FROM noisy", ()), [("k0", INTEGER, [])], self.session.schema.limits)  # one that failed is followed by another
+        given = {"noisy": [("k0", INTEGER, [])]}
+        post.run(Post("SELECT k0 FROM noisy", ()), given, self.session.schema.limits)  # one that failed is followed by another
         engine = post._ENGINE.con
         assert engine is not None
         return {

@@ -17,9 +17,9 @@ import pytest
 import dpquery
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
-from dpquery.privacy import contribution, cost, locality, resolve
+from dpquery.privacy import contribution, cost, locality, resolve, together
 
-MODULES: tuple[ModuleType, ...] = (locality, contribution, resolve, cost, convert, pure, zcdp)  # whose public functions are all lemmas
+MODULES: tuple[ModuleType, ...] = (locality, contribution, resolve, cost, together, convert, pure, zcdp)  # whose public functions are all lemmas
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
 ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 LEMMAS = {lemma.id: lemma for lemma in lemmas({})}

@@ -14,7 +14,7 @@ from dpquery.mechanisms import Noise
 from dpquery.plan.draft import Affine, Combined, Constant, Operation, Output, Ratio
 from dpquery.plan.release import Aggregate, Mechanism
 from dpquery.plan.scalar import Interval
-from dpquery.release.bars import Part, intervals
+from dpquery.release.bars import Part, Released, intervals
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import FLOAT, INTEGER
 
@@ -38,7 +38,7 @@ def bars(how: Affine | Ratio | Combined, sums: tuple[list[int], ...], rows: list
     noisy = Noisy(tuple(() for _ in range(number)), tuple(tuple(column) for column in sums))
     release = cast(Any, SimpleNamespace(aggregates=(COUNT, OTHER, MEAN)))
     priced = cast(Any, SimpleNamespace(noises=NOISES))
-    found = intervals((Output("x", how, True),), rows or list(range(number)), noisy, release, priced, C95)[0]
+    found = intervals((Output("x", how, True),), {"t": Released(release, noisy, priced, rows or range(number))}, C95)[0]
     assert found is not None
     return found
 

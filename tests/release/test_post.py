@@ -25,7 +25,7 @@ def asked(sql: str) -> Post:
 
 
 def rows(sql: str, columns: list[post.Column] = COLUMNS, limits: Limits = LIMITS) -> list[tuple[object, ...]]:
-    table = post.run(asked(sql), columns, limits)
+    table = post.run(asked(sql), {"noisy": columns}, limits)
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
@@ -57,7 +57,7 @@ def test_every_type_goes_in_and_comes_out_as_it_is() -> None:
 
 
 def test_an_answer_without_groups_keeps_its_types() -> None:
-    table = post.run(asked("SELECT k0, a0 FROM noisy"), [(name, kind, []) for name, kind, _ in COLUMNS], LIMITS)
+    table = post.run(asked("SELECT k0, a0 FROM noisy"), {"noisy": [(name, kind, []) for name, kind, _ in COLUMNS]}, LIMITS)
     assert [str(t) for t in table.schema.types] == ["string", "int64"]
     assert table.num_rows == 0
 
@@ -66,7 +66,7 @@ def test_each_statement_sees_its_own_table_only() -> None:
     assert rows("SELECT k0 FROM noisy LIMIT 1") == [("a",)]
     assert rows("SELECT x FROM noisy", [("x", INTEGER, [9])]) == [(9,)]
     with pytest.raises(Refused):
-        post.check(asked("SELECT x FROM noisy"), COLUMNS)
+        post.check(asked("SELECT x FROM noisy"), {"noisy": COLUMNS})
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_each_statement_sees_its_own_table_only() -> None:
 )
 def test_nothing_else_is_within_reach(sql: str) -> None:
     with pytest.raises(Refused):
-        post.check(asked(sql), COLUMNS)
+        post.check(asked(sql), {"noisy": COLUMNS})
     with pytest.raises(Fault) as broken:
         rows(sql)
     assert broken.value.code == "POST_FAILED"
@@ -95,7 +95,7 @@ def test_nothing_else_is_within_reach(sql: str) -> None:
 
 def test_an_invalid_expression_is_refused_before_the_charge_in_one_line() -> None:
     with pytest.raises(Refused) as refused:
-        post.check(asked("SELECT nosuch(a0) FROM noisy"), COLUMNS)
+        post.check(asked("SELECT nosuch(a0) FROM noisy"), {"noisy": COLUMNS})
     assert refused.value.code == "POST_INVALID"
     assert "nosuch" in refused.value.message
     assert "\n" not in refused.value.message
@@ -103,7 +103,7 @@ def test_an_invalid_expression_is_refused_before_the_charge_in_one_line() -> Non
 
 
 def test_checking_looks_at_no_value() -> None:
-    post.check(asked("SELECT 1 // a0, CAST(k0 AS DATE) FROM noisy"), COLUMNS)
+    post.check(asked("SELECT 1 // a0, CAST(k0 AS DATE) FROM noisy"), {"noisy": COLUMNS})
 
 
 def test_a_failure_at_run_time_is_a_fault_without_the_engines_words() -> None:
@@ -125,7 +125,7 @@ def test_a_statement_that_does_not_end_is_stopped() -> None:
 def test_generated_rows_are_stopped_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(post, "CHECK_SECONDS", 0.2)
     with pytest.raises(Refused) as refused:
-        post.check(asked("SELECT count(*) FROM range(1000000) a(x), range(1000000) b(y) WHERE hash(x) > hash(y)"), COLUMNS)
+        post.check(asked("SELECT count(*) FROM range(1000000) a(x), range(1000000) b(y) WHERE hash(x) > hash(y)"), {"noisy": COLUMNS})
     assert refused.value.code == "POST_TOO_SLOW"
 
 

@@ -30,7 +30,7 @@ def ask(sql: str, name: str = "sql_shop", dialect: str = "duckdb") -> Question:
 
 def summary(question: Question) -> dict[str, object]:
     """What a statement was read as, in the words of the case files."""
-    draft = question.draft
+    draft = question.blocks[0].draft
     limits = draft.contributions
     found: dict[str, object] = {
         "rel": relation(draft.input),

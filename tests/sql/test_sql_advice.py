@@ -56,4 +56,4 @@ def test_a_refusal_says_what_to_write(sql: str, code: str, said: str) -> None:
 
 
 def test_snowflakes_count_if_is_read() -> None:
-    assert ask("SELECT count_if(age > 30) FROM users", dialect="snowflake").draft.asks[0].card == "count"
+    assert ask("SELECT count_if(age > 30) FROM users", dialect="snowflake").blocks[0].draft.asks[0].card == "count"

@@ -42,7 +42,7 @@ def test_statement(case: dict[str, Any]) -> None:
 def test_bounds_and_options(case: dict[str, Any]) -> None:
     question = ask(case["sql"])
     if "bounds" in case:
-        bounded = [one for one in question.draft.asks if one.per_group or one.per_row or one.epsilon]
+        bounded = [one for one in question.blocks[0].draft.asks if one.per_group or one.per_row or one.epsilon]
         assert [f"{one.name}: {one.per_group} {one.per_row} {one.epsilon}" for one in bounded] == case["bounds"]
     if "options" in case:
         given = {name: getattr(question.options, name) for name in question.options.__dataclass_fields__}

@@ -56,7 +56,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Schema:
     ],
 )
 def test_limits_in_force(bare: Schema, sql: str, limits: Contributions) -> None:
-    assert read(sql, bare).draft.contributions == limits
+    assert read(sql, bare).blocks[0].draft.contributions == limits
 
 
 @pytest.mark.parametrize(

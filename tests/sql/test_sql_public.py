@@ -30,7 +30,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def public(sql: str) -> Public:
-    (found,) = [rel.public for rel in walk(ask(sql).draft.input) if isinstance(rel, Lookup)]
+    (found,) = [rel.public for rel in walk(ask(sql).blocks[0].draft.input) if isinstance(rel, Lookup)]
     return found
 
 
@@ -90,7 +90,7 @@ def test_what_is_not_declared_is_not_read(con: duckdb.DuckDBPyConnection) -> Non
 
 def test_two_references_are_two_relations() -> None:
     sql = "SELECT COUNT(*) FROM users u JOIN countries a ON u.country = a.country JOIN countries b ON u.city = b.country"
-    found = [rel.public for rel in walk(ask(sql).draft.input) if isinstance(rel, Lookup)]
+    found = [rel.public for rel in walk(ask(sql).blocks[0].draft.input) if isinstance(rel, Lookup)]
     assert len({one.name for one in found}) == 2
     assert len({column.id for one in found for column in one.columns}) == 6
     assert all(column.public == one.name for one in found for column in one.columns)

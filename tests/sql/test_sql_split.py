@@ -95,7 +95,7 @@ def exact(one: AggregateAsk) -> str:
 
 def answer(con: duckdb.DuckDBPyConnection, question: Question, keys: list[str], source: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """What the statement above the noise gives for exact aggregates."""
-    items = [f"{key} AS k{i}" for i, key in enumerate(keys)] + [f"{exact(one)} AS {one.name}" for one in question.draft.asks]
+    items = [f"{key} AS k{i}" for i, key in enumerate(keys)] + [f"{exact(one)} AS {one.name}" for one in question.blocks[0].draft.asks]
     group = f" GROUP BY {', '.join(keys)}" if keys else ""
     con.execute(
         f"CREATE OR REPLACE TEMP TABLE noisy AS SELECT *, row_number() OVER () AS __row FROM (SELECT {', '.join(items)} FROM {source}{group})"
@@ -103,7 +103,7 @@ def answer(con: duckdb.DuckDBPyConnection, question: Question, keys: list[str], 
     found = con.execute(question.post.sql)
     names = [column[0] for column in found.description or ()]
     rows = found.fetchall()
-    return (names[:-1], [row[:-1] for row in rows]) if question.post.rowed else (names, rows)
+    return (names[:-1], [row[:-1] for row in rows]) if question.post.rows else (names, rows)
 
 
 def close(a: object, b: object) -> bool:
@@ -115,7 +115,7 @@ def close(a: object, b: object) -> bool:
 @pytest.mark.parametrize(("sql", "keys", "source"), CASES)
 def test_same_rows_as_duckdb(con: duckdb.DuckDBPyConnection, sql: str, keys: list[str], source: str) -> None:
     question = ask(sql)
-    assert len(question.draft.keys) == len(keys)
+    assert len(question.blocks[0].draft.keys) == len(keys)
     names, rows = answer(con, question, keys, source)
     assert names == [one.name for one in question.post.outputs]
     wanted = con.execute(sql).fetchall()

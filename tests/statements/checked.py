@@ -28,7 +28,7 @@ from dpquery.backends.public import facts
 from dpquery.engine import asking
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits
-from dpquery.plan.draft import Question
+from dpquery.plan.draft import FIRST, Question
 from dpquery.plan.rel import CapRows, walk
 from dpquery.plan.release import Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
 from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
@@ -60,8 +60,9 @@ class Ready:
 def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = lower) -> Ready:
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
-    release = bound(question.draft, facts(question.draft, backend), made.schema.adjacency)
-    priced = calibrate(release, asking.ask(question.options, asking.call(None, None, None, None), made.schema), made.schema.adjacency)
+    (draft,) = [block.draft for block in question.blocks]
+    release = bound(draft, facts([draft], backend)[0], made.schema.adjacency)
+    priced = calibrate(release, asking.asks(question, asking.call(None, None, None, None), made.schema)[0], made.schema.adjacency)
     lowered = down(release, salt)
     assert reprice(lowered.enforced, priced, made.schema.adjacency) == priced.price
     return Ready(question, release, priced, lowered)
@@ -143,7 +144,7 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
     silent = replace(ready.priced, noises=(SILENT,) * len(ready.priced.noises))  # at any epsilon, units finer than the grid still get some noise
     noisy = noise.add(exact, release, silent, SystemBits())
     columns = answer.columns(noisy, release)
-    _, table, lost = answer.finished(ready.question.post, columns, release, made.schema.limits)
+    _, table, lost = answer.finished(ready.question.post, {FIRST: columns}, {FIRST: release}, made.schema.limits)
     assert not lost
     width = len(statement.keys)
     types = [_key_type(release, statement, table, i) for i in range(width)]

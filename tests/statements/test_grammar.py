@@ -90,7 +90,7 @@ def test_every_function_has_its_production() -> None:
     """And every production its function; each is made, under each of its names."""
     assert set(calls.FORMS) == set(FUNCTIONS)
     assert set(calls.REWRITES) == set(REWRITTEN)
-    found = Counter(name for question in questions() for name in called(question.draft))
+    found = Counter(name for question in questions() for name in called(question.blocks[0].draft))
     assert sorted(set(FUNCTIONS) - set(found)) == []
 
 
@@ -147,7 +147,7 @@ def test_every_node_and_option_of_a_question_is_made() -> None:
 
 
 def test_every_card_is_asked_for() -> None:
-    assert {ask.card for question in questions() for ask in question.draft.asks} == set(CARDS)
+    assert {ask.card for question in questions() for ask in question.blocks[0].draft.asks} == set(CARDS)
 
 
 # ---- clauses and options -------------------------------------------------------------------------------------------------------------
