@@ -45,7 +45,7 @@ def test_bounds_and_options(case: dict[str, Any]) -> None:
         bounded = [one for one in question.blocks[0].draft.asks if one.per_group or one.per_row or one.epsilon]
         assert [f"{one.name}: {one.per_group} {one.per_row} {one.epsilon}" for one in bounded] == case["bounds"]
     if "options" in case:
-        given = {name: getattr(question.options, name) for name in question.options.__dataclass_fields__}
+        given = {name: getattr(question.blocks[0].options, name) for name in question.blocks[0].options.__dataclass_fields__}
         assert str({name: str(value) for name, value in given.items() if value is not None}) == case["options"]
 
 
