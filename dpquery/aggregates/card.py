@@ -20,7 +20,7 @@ class Planned:
     """What a card makes of an ask: parts to be summed, and how their released integers read.
 
     `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units). `notes` say how
-    it is bounded, `cuts` what a limit that the statement did not set may leave out of it.
+    it is bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by.
     """
 
     parts: tuple[Part, ...]
@@ -29,6 +29,7 @@ class Planned:
     bounds: Interval
     notes: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
+    less: tuple[int, ...] = ()
 
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]

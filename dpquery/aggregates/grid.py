@@ -8,11 +8,12 @@ from math import ceil, floor
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk
-from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, HeavyMean, One, Part, Present, Units
+from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, HeavyMean, One, Part, Present, Product, Units
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Kind
 
 FINENESS = 44  # bits between the largest bound and the step where nothing else sets the step
+SQUARED = 31  # bits of the width of values that are multiplied, so that a product of half units has 62
 WIDEST = 2**52  # steps in the largest bound: what a double can count without gaps
 FINEST = Fraction(1, 2**1000)  # still an ordinary double
 ROWS = 2**40  # rows that a sum is proven to bear
@@ -27,14 +28,14 @@ class Grid:
     notes: tuple[str, ...] = ()
 
 
-def grid(argument: Scalar, magnitude: Fraction, fineness: Fraction | None = None) -> Grid:
-    """The step for values of `argument` whose bounds reach `magnitude` > 0: its own step, else 2^-44 of `fineness` (the magnitude if not given).
+def grid(argument: Scalar, magnitude: Fraction, fineness: Fraction | None = None, bits: int = FINENESS, apart: Fraction | None = None) -> Grid:
+    """The step for values of `argument` whose bounds reach `magnitude` > 0: its own step, else 2^-bits of `fineness` (the magnitude if not given).
 
-    Coarsened by powers of two until the magnitude is at most 2^52 steps.
+    Coarsened by powers of two until the magnitude is at most 2^52 steps, and `apart` at most 2^bits, where it is given.
     """
     own = _own_step(argument)
-    step = own or max(FINEST, Fraction(2) ** (_ceil_log2(fineness or magnitude) - FINENESS))
-    doublings = max(0, _ceil_log2(magnitude / step / WIDEST))
+    step = own or max(FINEST, Fraction(2) ** (_ceil_log2(fineness or magnitude) - bits))
+    doublings = max(0, _ceil_log2(magnitude / step / WIDEST), 0 if apart is None else _ceil_log2(apart / step / 2**bits))
     if not doublings:
         return Grid(step)
     step *= 2**doublings
@@ -120,6 +121,8 @@ def _largest(part: Part, weights: int | None) -> int:
             row = 1
         case Units(low=low, high=high, centred=centred):
             row = max(high - low, abs(low), abs(high)) * (2 if centred else 1)
+        case Product(left=left, right=right, less=less):
+            row = (left.high - left.low) * (right.high - right.low) + less
     match part.cell:
         case Clamp(low=low, high=high):
             return max(row, abs(low), abs(high))

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.backends.scalar import sql, units
-from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, HeavyMean, One, Part, Present, Row, Units
+from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, HeavyMean, One, Part, Present, Product, Row, Units
 from dpquery.plan.scalar import Scalar
 
 BIGINT = 2**63 - 1
+Places = tuple[int, ...]  # of the addends that a part is made of: one, or the two that it multiplies
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,19 @@ def addend(part: Part, given: Mapping[int, str]) -> Addend:
             return Addend(_where(part.where, _counted(value, given), given), 0, 1, counts=True)
         case Units(value=value, step=step, low=low, high=high):
             return Addend(_where(part.where, units(value, step, low, high, given), given), low, high, counts=False)
+        case Product():
+            raise ValueError("a product is made of two addends")
+        case _:
+            assert_never(part.row)
+
+
+def factors(part: Part) -> tuple[Part, ...]:
+    """The parts whose addends the part is made of: itself, or two that it multiplies."""
+    match part.row:
+        case Product(left=left, right=right):
+            return replace(part, row=left), replace(part, row=right)
+        case One() | Units():
+            return (part,)
         case _:
             assert_never(part.row)
 
@@ -62,11 +76,15 @@ def _counted(value: Scalar | None, given: Mapping[int, str]) -> str:
     return "1" if value is None else f"CASE WHEN ({sql(value, given)}) IS NOT NULL THEN 1 END"
 
 
-def cell(part: Part, rows: Addend, place: int) -> Bounded:
+def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
     """The part's cell, from the cell's sum `s<place>` and count `n<place>` of counted rows (`n` where every row counts), bounded."""
+    place = places[0]
+    rows = addends[place]
     n = "n" if rows.text is None else f"n{place}"
     s = n if rows.counts else f"s{place}"
-    if (centre := _centre(part, rows)) is not None:
+    if isinstance(part.row, Product):
+        n, s = f"m{_both(places)}", f"(q{_both(places)} - ({part.row.less:d})::HUGEINT * m{_both(places)})"
+    elif (centre := _centre(part, rows)) is not None:
         s = f"(2 * {s} - ({centre:d})::HUGEINT * {n})"
     match part.cell:
         case Clamp(low=low, high=high):
@@ -103,10 +121,15 @@ def _fitted(text: str, largest: int) -> str:
     return f"CAST({text} AS BIGINT)" if largest <= BIGINT else text
 
 
-def weighted(part: Part, rows: Addend, place: int) -> Bounded:
+def weighted(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
     """What a row adds to an additive part: the row times its weight `w`, which lies in [0, 2^20]."""
     if not isinstance(part.cell, Additive):
         raise ValueError("row weights serve parts that add up over rows only")
+    place = places[0]
+    rows = addends[place]
+    if isinstance(part.row, Product):
+        text, low, high = _product(part.row.less, addends, places)
+        return Bounded(f"({text})::HUGEINT * w", _row_bound(part.cell, low, high))
     if rows.counts:
         return Bounded("w" if rows.text is None else f"CASE WHEN x{place} IS NOT NULL THEN w END", _row_bound(part.cell, 0, 1))
     centre, low, high = _centre(part, rows), rows.low, rows.high
@@ -121,6 +144,29 @@ def _row_bound(cell: Additive, low: int, high: int) -> CellBound:
     if max(abs(low), abs(high)) > cell.width:
         raise ValueError("a row is wider than its part")
     return CellBound(low, high, weighted=True)
+
+
+def _both(places: Places) -> str:
+    """How the sum and the count of a product are told from others."""
+    return "_".join(map(str, places))
+
+
+def _product(less: int, addends: Sequence[Addend], places: Places) -> tuple[str, int, int]:
+    """The product of the half units of two addends, less a constant, in 64 bits; and the ends between which it lies."""
+    left, right = (addends[place] for place in places)
+    most = (left.high - left.low) * (right.high - right.low)
+    halves = [f"(2 * x{place} - ({addends[place].low + addends[place].high:d}))" for place in places]
+    if most + abs(less) > BIGINT or any(4 * max(abs(a.low), abs(a.high)) > BIGINT for a in (left, right)):
+        raise ValueError("a product does not fit into 64 bits")
+    text = " * ".join(halves)
+    return (f"{text} - ({less:d})" if less else text), -less if places[0] == places[1] else -most - less, most - less
+
+
+def products(parts: Sequence[Part], rows: Sequence[Addend], places: Sequence[Places]) -> list[str]:
+    """The sums and counts of a unit's products."""
+    pairs = dict.fromkeys(own for part, own in zip(parts, places, strict=True) if isinstance(part.row, Product))
+    texts = {own: _product(0, rows, own)[0] for own in pairs}
+    return [item for own, text in texts.items() for item in (f"coalesce(sum({text}), 0) AS q{_both(own)}", f"count({text}) AS m{_both(own)}")]
 
 
 def gathered(rows: Sequence[Addend]) -> list[str]:

@@ -45,7 +45,7 @@ class _Table:
     name: str
     groups: tuple[str, ...]
     rows: tuple[cells.Addend, ...]
-    places: tuple[int, ...]  # for each part the index of its addend
+    places: tuple[cells.Places, ...]  # for each part the indices of its addends
 
 
 def lower(release: Release, salt: int) -> BoundedSQL:
@@ -69,15 +69,17 @@ def lower(release: Release, salt: int) -> BoundedSQL:
 def _integers(table: UnitTable, script: Script) -> _Table:
     """Each row with its unit, its keys in their canonical types, and what it adds to each part."""
     given = relation.local(table.input)
-    needed = relation.reads([*(k.value for k in table.keys), *(p.where for p in table.parts), *(getattr(p.row, "value", None) for p in table.parts)])
+    needed = relation.reads([*(k.value for k in table.keys), *(value for part in table.parts for value in part.reads)])
     source = relation.lower(table.input, needed, script)
-    kinds = list(dict.fromkeys(cells.same_rows(part) for part in table.parts))
-    rows = tuple(cells.addend(next(p for p in table.parts if cells.same_rows(p) == kind), given) for kind in kinds)
+    factors = [cells.factors(part) for part in table.parts]
+    every = [one for several in factors for one in several]
+    kinds = list(dict.fromkeys(cells.same_rows(one) for one in every))
+    rows = tuple(cells.addend(next(one for one in every if cells.same_rows(one) == kind), given) for kind in kinds)
     keys = tuple(f"k{i}" for i in range(len(table.keys)))
     items = ["u", *(f"{_key(k, given)} AS {name}" for k, name in zip(table.keys, keys, strict=True))]
     items += [f"{r.text} AS x{i}" for i, r in enumerate(rows) if r.text is not None]
     name = script.add(f"SELECT {', '.join(items)} FROM {source}", "row_values")
-    return _Table(name, keys, rows, tuple(kinds.index(cells.same_rows(part)) for part in table.parts))
+    return _Table(name, keys, rows, tuple(tuple(kinds.index(cells.same_rows(one)) for one in several) for several in factors))
 
 
 def _key(key: Key, given: Mapping[int, str]) -> str:
@@ -129,9 +131,9 @@ class _Bounds:
 def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script: Script) -> tuple[str, list[str], _Bounds]:
     """One cell per unit and group, clamped; then at most so many groups per unit."""
     by = ", ".join(["u", *rows.groups])
-    gathered = ", ".join([by, *cells.gathered(rows.rows)])
+    gathered = ", ".join([by, *cells.gathered(rows.rows), *cells.products(table.parts, rows.rows, rows.places)])
     made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY {by}", "cells")
-    bounded = [cells.cell(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]
+    bounded = [cells.cell(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
     values = ", ".join(f"{b.text} AS v{i}" for i, b in enumerate(bounded))
     name = script.add(f"SELECT {by}, {values} FROM {made}", "clamped")
     source, bounding = _capped(name, cap, rows.groups, keys, len(bounded), script)
@@ -170,7 +172,7 @@ def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> tu
     """Each row times its weight: those of a unit's n rows add up to at most `most` << 20."""
     scaled = f"(least(count(*), {most:d}) * {1 << WEIGHT_BITS:d}) // count(*)"
     weights = script.add(f"SELECT u, {scaled} AS w FROM {rows.name} GROUP BY u", "weights")
-    bounded = [cells.weighted(part, rows.rows[place], place) for part, place in zip(table.parts, rows.places, strict=True)]
+    bounded = [cells.weighted(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
     values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in enumerate(bounded))])
     name = script.add(f"SELECT {values} FROM {rows.name} JOIN {weights} USING (u)", "weighted")
     return name, [f"v{i}" for i in range(len(bounded))], _Bounds(RowWeights(most), tuple(b.bound for b in bounded))

@@ -12,7 +12,21 @@ from typing import TYPE_CHECKING, Any, assert_never
 from dpquery.ledger.amounts import text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
-from dpquery.plan.release import WEIGHT_BITS, Additive, GroupCap, ListedKeys, Mechanism, NoKeys, One, Part, PrivateKeys, Release, RowWeights, Units
+from dpquery.plan.release import (
+    WEIGHT_BITS,
+    Additive,
+    GroupCap,
+    ListedKeys,
+    Mechanism,
+    NoKeys,
+    One,
+    Part,
+    PrivateKeys,
+    Product,
+    Release,
+    RowWeights,
+    Units,
+)
 from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnings
 from dpquery.schema.model import Schema
 
@@ -105,6 +119,8 @@ def unit_of(part: Part) -> Fraction:
             unit = Fraction(1)
         case Units(step=step, centred=centred):
             unit = step / 2 if centred else step
+        case Product(left=left, right=right):
+            unit = left.step * right.step / 4
         case _:
             assert_never(part.row)
     return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive) else unit

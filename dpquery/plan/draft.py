@@ -16,7 +16,8 @@ from dpquery.plan.scalar import Interval, Scalar
 class AggregateAsk:
     """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
 
-    `per_group` and `per_row` are contribution bounds as written; `epsilon` an explicit share. `name` is its column in the noisy table.
+    `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
+    argument. `name` is its column in the noisy table.
     """
 
     name: str
@@ -28,6 +29,7 @@ class AggregateAsk:
     per_row: Interval | None = None
     epsilon: Fraction | None = None
     position: Position | None = None
+    other: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import assert_never
 
 from dpquery.plan.rel import Private, Public
 from dpquery.plan.scalar import Interval, Scalar
@@ -44,6 +45,18 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """Each row adds x'y' - less, of the half units x' and y' of two values; a row in which either is NULL or NaN adds nothing.
+
+    A square, whose factors are equal, takes half the square of their width off, so that it lies around 0.
+    """
+
+    left: Units
+    right: Units
+    less: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Clamp:
     """The cell is the sum of its rows, clamped; a cell without a counted row stays out (adds 0, not `low`)."""
 
@@ -74,7 +87,7 @@ class Additive:
     width: int
 
 
-Row = One | Units
+Row = One | Units | Product
 Cell = Clamp | HeavyMean | Present | Additive
 
 
@@ -88,6 +101,20 @@ class Part:
     row: Row
     cell: Cell
     where: Scalar | None = None
+
+    @property
+    def reads(self) -> tuple[Scalar, ...]:
+        """The expressions whose values it is made of, FILTER included."""
+        match self.row:
+            case One(value=value):
+                read = [value]
+            case Units(value=value):
+                read = [value]
+            case Product(left=left, right=right):
+                read = [left.value, right.value]
+            case _:
+                assert_never(self.row)
+        return tuple(one for one in (*read, self.where) if one is not None)
 
 
 # ---- bounding and keys ---------------------------------------------------------------------------------------------------------------
@@ -192,7 +219,7 @@ class Aggregate:
     """One aggregate of the statement: a column of the noisy table, finished by a card from the parts at `parts`.
 
     `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
-    bounded, `cuts` what a limit that the statement did not set may leave out of it.
+    bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by.
     """
 
     name: str
@@ -205,6 +232,7 @@ class Aggregate:
     share: Fraction | None = None
     notes: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
+    less: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from dpquery.plan.release import (
     Part,
     Present,
     PrivateKeys,
+    Product,
     Release,
     Row,
     RowWeights,
@@ -70,7 +71,9 @@ def cell_bound(part: Part) -> CellBound:
     Given   a part.
     Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
     Proof   Clamp, Present: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw,
-            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or are clamped.
+            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or are clamped;
+            half units of values in [l, u] lie in [-v, v] with v = u - l, so that products of two lie in [-v1 v2, v1 v2] and squares in [0, v^2],
+            less what is taken off.
     Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md N1, C3.
     """
@@ -96,6 +99,9 @@ def _row_bound(row: Row, width: int) -> CellBound:
             return CellBound(low, high, weighted=True)
         case Units():
             return CellBound(-width, width, weighted=True)
+        case Product(left=left, right=right, less=less):
+            most = (left.high - left.low) * (right.high - right.low)
+            return CellBound(-less if left == right else -most - less, most - less, weighted=True)
         case _:
             assert_never(row)
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from dpquery.errors import Fault
 from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, inputs, output
-from dpquery.plan.release import One, Units, UnitTable
+from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 
 
@@ -144,12 +144,7 @@ def cells(table: UnitTable) -> str:
 def _scalars(table: UnitTable) -> Iterable[Scalar]:
     yield from (key.value for key in table.keys)
     for part in table.parts:
-        match part.row:
-            case One(value=value) | Units(value=value):
-                yield from () if value is None else (value,)
-            case _:
-                assert_never(part.row)
-        yield from () if part.where is None else (part.where,)
+        yield from part.reads
 
 
 def rows_per_unit(rel: Private) -> int | None:

@@ -211,7 +211,7 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> P
 def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Aggregate:
     """The aggregate, with its parts numbered as the release has them."""
     own = tuple(parts.index(part) for part in found.parts)
-    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts)
+    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts, found.less)
 
 
 # ---- keys and bounding ---------------------------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
-"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG, each with FILTER and contribution bounds."""
+"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG and moments, each with FILTER and
+contribution bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -21,6 +23,16 @@ from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
 
+MOMENTS: Mapping[type[exp.Expr], str] = {
+    exp.VariancePop: "var_pop",
+    exp.Variance: "var_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.StddevSamp: "stddev_samp",
+    exp.Stddev: "stddev_samp",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.Corr: "corr",
+}
 GREATEST_BOUND = Fraction(10) ** 300  # as in the schema: what a double holds, with room to spare
 ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
 
@@ -41,12 +53,13 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         name="",
         label=label(node),
         card=card,
-        argument=argument[0] if argument else None,
-        where=_and(where, argument[1] if argument else None),
+        argument=argument.value,
+        where=_and(where, argument.where),
         per_group=_bounds(statement, inner, named, "contribution_bounds_per_group"),
         per_row=_bounds(statement, inner, named, "contribution_bounds_per_row"),
         epsilon=_epsilon(statement, inner, named),
         position=place(node),
+        other=argument.other,
     )
 
 
@@ -65,22 +78,32 @@ def _and(one: Scalar | None, other: Scalar | None) -> Scalar | None:
     return functions.call("and", one, other)
 
 
-Argument = tuple[Scalar | None, Scalar | None]  # what is counted or summed, and a further condition on the row
+class Argument(NamedTuple):
+    """What is counted or summed, a further condition on the row, and a second argument."""
+
+    value: Scalar | None = None
+    where: Scalar | None = None
+    other: Scalar | None = None
 
 
-def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument | None]:
+def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:
     match node:
         case exp.Count():
             return _count(statement, node, scope, rel)
         case exp.CountIf():
             test, _ = take(node, "this", "zero_on_all_null")  # it never is NULL here, whatever the dialect
-            return "count", (None, condition(_plain(statement, test, node), scope, "COUNT_IF"))
+            return "count", Argument(where=condition(_plain(statement, test, node), scope, "COUNT_IF"))
         case exp.Sum():
             (this,) = take(node, "this")
-            return "total", (_number(statement, this, node, scope, "SUM"), None)
+            return "total", Argument(_number(statement, this, node, scope, "SUM"))
         case exp.Avg():
             (this,) = take(node, "this")
-            return "mean", (_number(statement, this, node, scope, "AVG"), None)
+            return "mean", Argument(_number(statement, this, node, scope, "AVG"))
+        case exp.VariancePop() | exp.Variance() | exp.StddevPop() | exp.StddevSamp() | exp.Stddev():
+            (this,) = take(node, "this")
+            return MOMENTS[type(node)], Argument(_number(statement, this, node, scope, statement.spelled(node)))
+        case exp.CovarPop() | exp.CovarSamp() | exp.Corr():
+            return MOMENTS[type(node)], _pair(statement, node, scope)
         case exp.Anonymous() if called(node) in ("mean", "count_star"):
             return _by_name(statement, node, scope)
         case _:
@@ -88,29 +111,36 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
             raise statement.refuse(answer.code, f"{statement.spelled(node)} {answer.why}", node, answer.instead)
 
 
-def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> tuple[str, Argument | None]:
+def _pair(statement: Statement, node: exp.Expr, scope: Scope) -> Argument:
+    """Two numbers, of which either order gives the same."""
+    this, other, *_ = take(node, "this", "expression", *(["null_on_zero_variance"] if isinstance(node, exp.Corr) else []))
+    name = statement.spelled(node)
+    return Argument(_number(statement, this, node, scope, name), other=_number(statement, other, node, scope, name))
+
+
+def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> tuple[str, Argument]:
     _, args = take(node, "this", "expressions")
     wanted = 1 if called(node) == "mean" else 0
     if len(args or ()) != wanted:
         raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, "AVG(x), or COUNT(*)")
-    return ("mean", (_number(statement, args[0], node, scope, "AVG"), None)) if wanted else ("count", None)
+    return ("mean", Argument(_number(statement, args[0], node, scope, "AVG"))) if wanted else ("count", Argument())
 
 
-def _count(statement: Statement, node: exp.Count, scope: Scope, rel: Private) -> tuple[str, Argument | None]:
+def _count(statement: Statement, node: exp.Count, scope: Scope, rel: Private) -> tuple[str, Argument]:
     this, more, _ = take(node, "this", "expressions", "big_int")
     if more:
         raise statement.refuse("WRONG_ARGUMENTS", "COUNT takes one argument", node, "COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)")
     if this is None:
-        return "count", None
+        return "count", Argument()
     if isinstance(this, exp.Star):
         take(this)
-        return "count", None
+        return "count", Argument()
     if isinstance(this, exp.Distinct):
-        return "units", (_unit(statement, this, node, scope, rel), None)
+        return "units", Argument(_unit(statement, this, node, scope, rel))
     value = expression(_plain(statement, this, node), scope, "COUNT")
     if isinstance(value, Literal) and value.value is not None:
-        return "count", None
-    return "count", (value, None)
+        return "count", Argument()
+    return "count", Argument(value)
 
 
 def _unit(statement: Statement, distinct: exp.Distinct, node: exp.Count, scope: Scope, rel: Private) -> Scalar | None:

@@ -23,8 +23,8 @@ class Answer(NamedTuple):
 BINS = "COUNT(*) with GROUP BY FLOOR(x / 10), or AVG(x)"
 _EXTREME = Answer("MIN_MAX", "shows the value of one row", BINS)
 _QUANTILE = Answer("QUANTILE", "is not available yet", BINS)
-_VARIANCE = Answer("VARIANCE", "is not available yet", "AVG(x * x) - AVG(x) * AVG(x) for the variance")
-_PAIR = Answer("CORRELATION", "is not available yet", "AVG(x * y), AVG(x) and AVG(y)")
+_VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
+_PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
 _TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
 _PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
@@ -36,8 +36,8 @@ _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately
 BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
     **dict.fromkeys((exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles), _QUANTILE),
-    **dict.fromkeys((exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Skewness, exp.Kurtosis), _VARIANCE),
-    **dict.fromkeys((exp.Corr, exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
+    **dict.fromkeys((exp.Skewness, exp.Kurtosis), _VARIANCE),
+    **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
     **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin, exp.Mode), _PICK),
@@ -53,7 +53,21 @@ BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("bitstring_agg",), _BITS),
     **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
 }
-ANSWERED = ("count", "count_if", "sum", "avg")
+ANSWERED = (
+    "count",
+    "count_if",
+    "sum",
+    "avg",
+    "var_pop",
+    "var_samp",
+    "variance",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "covar_pop",
+    "covar_samp",
+    "corr",
+)
 ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 

@@ -26,6 +26,7 @@ from dpquery.plan.release import (
     Part,
     Present,
     PrivateKeys,
+    Product,
     Release,
     RowWeights,
     Units,
@@ -110,7 +111,7 @@ def _counted(part: Part, own: Sequence[Row]) -> list[int]:
     return found
 
 
-def _row(kind: One | Units, row: Row) -> int | None:
+def _row(kind: One | Units | Product, row: Row) -> int | None:
     match kind:
         case One(value=None):
             return 1
@@ -122,6 +123,9 @@ def _row(kind: One | Units, row: Row) -> int | None:
                 return None
             units = (high if x > 0 else low) if isinstance(x, float) and isinf(x) else max(low, min(high, floor(Fraction(x) / step + Fraction(1, 2))))
             return 2 * units - (low + high) if centred else units
+        case Product(left=left, right=right, less=less):
+            x, y = _row(left, row), _row(right, row)
+            return None if x is None or y is None else x * y - less
         case _:
             assert_never(kind)
 

@@ -201,6 +201,7 @@ class Options:
     where: bool
     per_group: bool
     per_row: bool
+    other: bool
     weights: bool
 
 
@@ -218,19 +219,25 @@ def _accepted(made: Options) -> bool:
     number = Column(0, "x", INTEGER, interval(0, 9)) if made.argument else None
     group, row = (interval(0, 3) if given else None for given in (made.per_group, made.per_row))
     where = literal(True, BOOLEAN) if made.where else None
-    return taken(AggregateAsk("a", "a", made.card, number, where, group, row), Contributions(1, 1, 1, 1 if made.weights else None))
+    ask = AggregateAsk("a", "a", made.card, number, where, group, row, other=number if made.argument and made.other else None)
+    given = Contributions(1, 1, 1, 1 if made.weights else None)
+    return taken(ask, given) and (not made.other or not taken(replace(ask, other=None), given))
 
 
-ACCEPTED = tuple(made for card in CARDS for flags in product([False, True], repeat=5) if _accepted(made := Options(card, *flags)))
+ACCEPTED = tuple(made for card in CARDS for flags in product([False, True], repeat=6) if _accepted(made := Options(card, *flags)))
 """Every way to give every card its options: a new card is among them."""
+
+
+TRIES = 8  # numbers that one set of options is tried with: not every number has bounds
 
 
 def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) -> AggregateAsk:
     """An aggregate that its card takes."""
     weighed = given.weights is not None
-    while True:
-        card = random.choice([*{o.card: o for o in ACCEPTED if o.weights == weighed}])
-        made = random.choice([o for o in ACCEPTED if o.card == card and o.weights == weighed])
+    for attempt in count():
+        if attempt % TRIES == 0:
+            card = random.choice([*{o.card: o for o in ACCEPTED if o.weights == weighed}])
+            made = random.choice([o for o in ACCEPTED if o.card == card and o.weights == weighed])
         low = random.randint(-6, 6)
         bounds = interval(low, low + random.randint(1, 9))
         group = interval(random.randint(0, 2), random.randint(2, 4)) if random.random() < 0.5 else bounds
@@ -242,9 +249,11 @@ def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) 
             condition(random, known) if made.where else None,
             group if made.per_group else None,
             bounds if made.per_row else None,
+            other=number(random, known) if made.other else None,
         )
         if taken(ask, given):
             return ask
+    raise AssertionError("no aggregate is taken")
 
 
 def shared(random: Random, plan: Draft) -> Draft:

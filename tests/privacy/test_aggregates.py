@@ -34,7 +34,7 @@ def column(type: Type, declared: Interval | None = None, step: Fraction | None =
 def plan(
     card: str, argument: Scalar | None = None, rows_per_unit: int | None = None, rows: int = 4, weights: int | None = None, **more: Any
 ) -> Planned:
-    name = {"count": "COUNT", "units": "COUNT", "total": "SUM", "mean": "AVG"}[card]
+    name = {"count": "COUNT", "units": "COUNT", "total": "SUM", "mean": "AVG"}.get(card, card.upper())
     ask = AggregateAsk("a0", f"{name}(x)", card, argument, position=HERE, **{"where": None, **more})
     return CARDS[card].plan(ask, Contributions(2, rows, 1000, weights), rows_per_unit)
 

@@ -129,7 +129,11 @@ def test_random_plans_have_every_node_and_option() -> None:
 def test_random_plans_have_every_card_with_every_option() -> None:
     """Each combination of argument, FILTER, bounds and row weights that a card takes."""
     found = {
-        rp.Options(ask.card, ask.argument is not None, ask.where is not None, ask.per_group is not None, ask.per_row is not None, bool(weights))
+        rp.Options(
+            ask.card,
+            *(given is not None for given in (ask.argument, ask.where, ask.per_group, ask.per_row, ask.other)),
+            weights=bool(weights),
+        )
         for s in made()
         for weights in [s.plan.contributions.weights]
         for ask in s.plan.asks

@@ -6,7 +6,7 @@ import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from dpquery.plan.draft import Affine, Combined, Constant, Output, Question, Ratio
+from dpquery.plan.draft import Affine, AggregateAsk, Combined, Constant, Output, Question, Ratio
 from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
@@ -36,13 +36,18 @@ def summary(question: Question) -> dict[str, object]:
         "rel": relation(draft.input),
         "keys": [f"{key.name}: {scalar(key.value)} {key.type}" for key in draft.keys],
         "sources": [source(one) for one in draft.sources],
-        "asks": [f"{one.name}: {one.card}({scalar(one.argument)})" + (f" where {scalar(one.where)}" if one.where else "") for one in draft.asks],
+        "asks": [_ask(one) for one in draft.asks],
         "post": question.post.sql,
         "out": [output(one) for one in question.post.outputs],
         "limits": f"groups {limits.groups}, rows {limits.rows}, join rows {limits.join_rows}, weights {limits.weights}, minimum {draft.minimum}",
         "warnings": list(question.warnings),
     }
     return {name: value for name, value in found.items() if value != []}
+
+
+def _ask(one: AggregateAsk) -> str:
+    other = f", {scalar(one.other)}" if one.other else ""
+    return f"{one.name}: {one.card}({scalar(one.argument)}{other})" + (f" where {scalar(one.where)}" if one.where else "")
 
 
 def relation(rel: Private) -> str:

@@ -178,6 +178,8 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
 
 
 def _equal(have: Any, want: Any, card: str) -> bool:
+    if card in plain.SPREADS + plain.PAIRS:
+        return abs(have - want) <= plain.NEAR * max(1.0, abs(want))
     if card == "mean":
         return abs(have - want) <= 1e-9 * max(1.0, abs(want))
     return bool(have == want) and isinstance(have, Decimal) == isinstance(want, Decimal)

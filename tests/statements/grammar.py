@@ -65,7 +65,7 @@ class Rel:
 
 @dataclass(frozen=True)
 class Agg:
-    """An aggregate: COUNT ("count"), COUNT(DISTINCT unit) ("units"), SUM ("total"), AVG ("mean"), with its bounds as written."""
+    """An aggregate: COUNT ("count"), COUNT(DISTINCT unit) ("units"), SUM ("total"), AVG ("mean"), .., with its bounds as written."""
 
     dp: str
     card: str
@@ -73,6 +73,7 @@ class Agg:
     where: Expr | None = None
     per_row: tuple[str, str] | None = None
     per_group: tuple[str, str] | None = None
+    other: Expr | None = None  # a second argument
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil, floor, isfinite
+from math import ceil, floor, isfinite, sqrt
 from typing import Any
 
 from grammar import Agg, Key, Statement
@@ -29,6 +29,10 @@ NAMES = {
     Kind.UUID: "UUID",
 }
 WEIGHT = 2**20
+SPREADS = ("var_pop", "var_samp", "stddev_pop", "stddev_samp")
+PAIRS = ("covar_pop", "covar_samp", "corr")
+NEAR = 1e-9  # how far a root or a quotient of the same sums may lie from another
+EACH = 6  # numbers of each aggregate that a cell has: rows, sums of x, x^2, y, y^2 and xy
 Row = tuple[Any, ...]
 
 
@@ -46,6 +50,7 @@ class Summed:
     low: int
     high: int
     clamped: bool
+    other: Summed | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,8 @@ def matching(statement: Statement, release: Release) -> list[Aggregate] | None:
 def _same(agg: Agg) -> tuple[Any, ...]:
     """What equal aggregates have in common."""
     value = None if agg.value is None or (agg.card == "units" and agg.value.bare and agg.value.bare.firm) else agg.value.plain
-    return agg.card, value, agg.where.plain if agg.where else None, agg.per_row, agg.per_group
+    other = agg.other.plain if agg.other else None
+    return agg.card, value, other, agg.where.plain if agg.where else None, agg.per_row, agg.per_group
 
 
 # ---- the grid ------------------------------------------------------------------------------------------------------------------------
@@ -103,6 +109,10 @@ def _same(agg: Agg) -> tuple[Any, ...]:
 
 def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> Summed:
     """How the aggregate adds up. Written and declared bounds are worked out here; those of interval arithmetic are the plan's."""
+    if agg.other is not None:
+        both = [replace(agg, value=value, other=None) for value in (agg.value, agg.other)]
+        one, other = (summed(each, _only(aggregate, i), release, obedient) for i, each in enumerate(both))
+        return replace(one, agg=agg, other=other)
     row = release.table.parts[aggregate.parts[0]].row
     if not isinstance(row, Units) or agg.value is None:
         return Summed(agg, Fraction(1), INTEGER, 0, 1, False)
@@ -116,6 +126,11 @@ def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> 
         low = high = floor((bounds[0] + bounds[1]) / 2 / step + Fraction(1, 2))
     assert (low, high) == (row.low, row.high), f"{agg.dp}: rows in [{row.low}, {row.high}] instead of [{low}, {high}]"
     return Summed(agg, step, kind, low, high, clamped=True)
+
+
+def _only(aggregate: Aggregate, place: int) -> Aggregate:
+    """The aggregate as if one of its parts were the first."""
+    return replace(aggregate, parts=aggregate.parts[place:])
 
 
 def _units_text(one: Summed) -> str:
@@ -151,15 +166,26 @@ def _cells_text(statement: Statement, sums: Sequence[Summed], key_types: Sequenc
         f"{statement.rel.unit} AS u",
         *(f"{text} AS k{i}" for i, text in enumerate(keys)),
         *(f"{_row_text(s)} AS x{j}" for j, s in enumerate(sums)),
+        *(f"{_row_text(s.other)} AS y{j}" for j, s in enumerate(sums) if s.other),
     ]
     where = [f"({e.plain})" for e in statement.where] + [f"({statement.rel.unit}) IS NOT NULL"]
     rows = f"SELECT {', '.join(items)} FROM {statement.rel.plain} WHERE {' AND '.join(where)}"
     kept = [text for i, key in enumerate(statement.keys) if listed and (text := _in_list(key, f"k{i}")) is not None]
     only = f" WHERE {' AND '.join(kept)}" if kept else ""
     by = ", ".join(["u", *(f"k{i}" for i in range(len(keys)))])
-    gathered = ", ".join(["count(*)", *(f"count(x{j}), coalesce(sum(x{j}), 0)" for j in range(len(sums)))])
+    gathered = ", ".join(["count(*)", *(_gathered(s, j) for j, s in enumerate(sums))])
     ctes = ", ".join([*statement.ctes, f"rows_ AS ({rows})"])
     return f"WITH {ctes} SELECT {by}, {gathered} FROM rows_{only} GROUP BY {by}"
+
+
+def _gathered(one: Summed, j: int) -> str:
+    """How many rows count, and sums of their values and products; only where both values are known."""
+    x, y = f"x{j}::HUGEINT", f"y{j}::HUGEINT"
+    if one.agg.card in PAIRS:
+        terms = [f"{x} + 0 * {y}", f"{x} * {x} + 0 * {y}", f"{y} + 0 * {x}", f"{y} * {y} + 0 * {x}", f"{x} * {y}"]
+        return ", ".join([f"count(x{j} + y{j})", *(f"coalesce(sum({term}), 0)" for term in terms)])
+    squares = f"coalesce(sum({x} * {x}), 0)" if one.agg.card in SPREADS else "0"
+    return f"count(x{j}), coalesce(sum(x{j}), 0), {squares}, 0, 0, 0"
 
 
 def _key_text(key: Key, kind: Type) -> str:
@@ -169,7 +195,7 @@ def _key_text(key: Key, kind: Type) -> str:
 
 def _row_text(one: Summed) -> str:
     agg = one.agg
-    if agg.card in ("total", "mean"):
+    if agg.card in ("total", "mean", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
         text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
@@ -208,7 +234,8 @@ def _clamp(value: int, low: int, high: int) -> int:
 
 def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statement, weights: Mapping[Any, int]) -> Any:
     """The released value of a group from its units' rows: (unit, rows, then count and sum of each aggregate)."""
-    pairs = [(weights.get(row[0], 1), int(row[2 + 2 * place]), int(row[3 + 2 * place])) for row in cells]
+    numbers = [(weights.get(row[0], 1), *map(int, row[2 + EACH * place : 2 + EACH * (place + 1)])) for row in cells]
+    pairs = [row[:3] for row in numbers]
     weighted, most = statement.limits.weights is not None, statement.limits.rows
     one_row = WEIGHT if weighted else 1
     match one.agg.card:
@@ -221,8 +248,10 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
         case "total":
             low_, high_ = _cell_bounds(one, most)
             return _released(sum(w * s if weighted else _clamp(s, low_, high_) for w, n, s in pairs if n) * one.step / one_row, one.kind)
-        case _:
+        case "mean":
             return _mean(one, pairs, most, weighted)
+        case _:
+            return _moment(one, _moments(one, numbers, most, weighted))
 
 
 def _cell_bounds(one: Summed, most: int) -> tuple[int, int]:
@@ -240,6 +269,41 @@ def _mean(one: Summed, pairs: Sequence[tuple[int, int, int]], most: int, weighte
         bottom += w * n if weighted else min(n, most)
     middle = (one.low + one.high) * one.step / 2
     return float(middle if bottom <= 0 else middle + one.step / 2 * top / bottom)
+
+
+def _moments(one: Summed, numbers: Sequence[tuple[int, ...]], most: int, weighted: bool) -> tuple[Fraction, ...]:
+    """The number of rows, and the means of x', y', x'^2, y'^2 and x'y' in half units around the middle of bounds; of heavy units as in a mean."""
+    cx, cy = one.low + one.high, one.other.low + one.other.high if one.other else 0
+    hx, hy = ((s.high - s.low) ** 2 // 2 if s else 0 for s in (one, one.other))
+    total = [Fraction(0)] * 6
+    for w, n, x, xx, y, yy, xy in numbers:
+        squares = 4 * xx - 4 * cx * x + (cx**2 - hx) * n, 4 * yy - 4 * cy * y + (cy**2 - hy) * n
+        own = (2 * x - cx * n, 2 * y - cy * n, *squares, 4 * xy - 2 * cy * x - 2 * cx * y + cx * cy * n)
+        for i, value in enumerate(own, 1):
+            total[i] += w * value if weighted else int(Fraction(value * most, max(n, most)))
+        total[0] += w * n if weighted else min(n, most)
+    if total[0] <= 0:
+        return (Fraction(0),) * 6
+    n, x, y, xx, yy, xy = (total[0], *(value / total[0] for value in total[1:]))
+    return n / (WEIGHT if weighted else 1), x, y, xx + hx, yy + hy, xy
+
+
+def _moment(one: Summed, found: tuple[Fraction, ...]) -> float:
+    """The variance, its root, the covariance or the correlation of these means."""
+    n, x, y, xx, yy, xy = found
+    card, half = one.agg.card, one.step / 2
+    sample = card.endswith("samp")
+    factor = n / (n - 1) if sample and n >= 2 else Fraction(2 if sample else 1)
+    width = Fraction(one.high - one.low)
+    if card in SPREADS:
+        variance = width**2 * factor / 2 if n <= (1 if sample else 0) else max(Fraction(0), min(width**2, xx - x * x)) * factor
+        return float(half) * sqrt(variance) if card.startswith("stddev") else float(variance * half**2)
+    assert one.other is not None
+    wide, other = width * (one.other.high - one.other.low), one.other.step / 2
+    if card != "corr":
+        return 0.0 if n <= (1 if sample else 0) else float(max(-wide, min(wide, xy - x * y)) * factor * half * other)
+    product = max(Fraction(0), xx - x * x) * max(Fraction(0), yy - y * y)
+    return 0.0 if n <= 0 or not product else max(-1.0, min(1.0, float(xy - x * y) / sqrt(product)))
 
 
 def _released(value: Fraction, kind: Type) -> Any:

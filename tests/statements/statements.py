@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import calls
+import plain
 import upper
 from expressions import condition, day, number, text
 from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, More, Rel, Statement, both, production, visible
@@ -115,6 +116,14 @@ def count_units(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
     return None if unit is None or limits.weights is not None else Agg(f"COUNT(DISTINCT {unit.dp})", "units", unit)
 
 
+NAMES_OF_SPREADS: Mapping[str, tuple[str, ...]] = {
+    "var_pop": ("VAR_POP",),
+    "var_samp": ("VAR_SAMP", "variance"),
+    "stddev_pop": ("stddev_pop",),
+    "stddev_samp": ("STDDEV_SAMP", "STDDEV"),
+}
+
+
 def _bounds(g: Grammar) -> tuple[str, str]:
     low, high = g.random.choice([("-4", "9"), ("0", "5"), ("2", "30"), ("-20", "-2"), ("0.5", "2.25"), ("-1", "0"), ("0", "1e3")])
     return low, high
@@ -143,19 +152,46 @@ def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     return Agg(f"AVG({value.dp})", "mean", value)
 
 
+@production(AGGREGATE, 3)
+def spread(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    """A variance or a standard deviation, under any of its names."""
+    value = number(g, scope, g.random.choice([0, 0, 1]))
+    bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
+    card = g.random.choice(plain.SPREADS)
+    name = g.random.choice(NAMES_OF_SPREADS[card])
+    if g.chance(0.3 if bounded else 0.85):
+        low, high = _bounds(g)
+        return Agg(f"{name}({value.dp}, contribution_bounds_per_row => ({low}, {high}))", card, value, per_row=(low, high))
+    return Agg(f"{name}({value.dp})", card, value)
+
+
+@production(AGGREGATE, 2)
+def pair(g: Grammar, scope: Scope, limits: Limits) -> Agg:
+    """A covariance or a correlation."""
+    value, other = number(g, scope, 0), number(g, scope, g.random.choice([0, 1]))
+    card = g.random.choice(plain.PAIRS)
+    bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads | other.reads)
+    if g.chance(0.3 if bounded else 0.9):
+        low, high = _bounds(g)
+        text_ = f"{card}({value.dp}, {other.dp}, contribution_bounds_per_row => ({low}, {high}))"
+        return Agg(text_, card, value, per_row=(low, high), other=other)
+    return Agg(f"{card.upper()}({value.dp}, {other.dp})", card, value, other=other)
+
+
 def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
     """The aggregate with a FILTER, now and then."""
     if not g.chance(0.25):
         return agg
     test = condition(g, scope, 1)
     where = test if agg.where is None else both("({0}) AND ({1})", BOOLEAN, test, agg.where)
-    return Agg(f"{agg.dp} FILTER (WHERE {test.dp})", agg.card, agg.value, where, agg.per_row, agg.per_group)
+    return replace(agg, dp=f"{agg.dp} FILTER (WHERE {test.dp})", where=where)
 
 
 # ---- the statement -------------------------------------------------------------------------------------------------------------------
 
 
 ATTEMPTS = 6
+EXACT = ("count", "units", "total")  # what is the same number in both engines, to the last digit
 
 
 def statement(world: World, seed: str) -> Statement:
@@ -303,7 +339,7 @@ def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: lis
         group.append(f"k{i}" if how == "alias" else str(places[i] + 1) if how == "ordinal" else key.value.dp)
     for j, agg in enumerate(aggs):
         items[places[len(keys) + j]] = f"{agg.dp} AS a{j}" if g.chance(0.6) else agg.dp
-    exact = [j for j, agg in enumerate(aggs) if agg.card != "mean"]
+    exact = [j for j, agg in enumerate(aggs) if agg.card in EXACT]
     further = _further(g, [agg.dp for agg in aggs], exact) if exact and not again else ()
     items += [f"{one.dp} AS m{i}" for i, one in enumerate(further)]
     where = [e.whole for e in where] if len(where) > 1 else where
@@ -336,7 +372,7 @@ def _further(g: Grammar, texts: Sequence[str], exact: Sequence[int]) -> tuple[Mo
 
 def _upper(g: Grammar, keys: Sequence[Key], aggs: Sequence[Agg]) -> tuple[tuple[int, str, int] | None, tuple[int, bool] | None, int | None]:
     """HAVING, ORDER BY and LIMIT, now and then. Only sums and counts are compared: they are exact."""
-    exact = [i for i, agg in enumerate(aggs) if agg.card != "mean"]
+    exact = [i for i, agg in enumerate(aggs) if agg.card in EXACT]
     having = (g.random.choice(exact), g.random.choice([">", "<=", "<>"]), g.random.randint(-1, 3)) if exact and g.chance(0.12) else None
     sort = (g.random.choice(exact), g.chance(0.5)) if exact and keys and g.chance(0.15) else None
     return having, sort, g.random.randint(1, 4) if keys and g.chance(0.1) else None

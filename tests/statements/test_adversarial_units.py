@@ -53,6 +53,8 @@ UNITS: dict[str, Unit | None] = {
     "low": ("US", (0, 1, 2), 4, "-5", "1", "-8", "2"),
     "elsewhere": ("DE", (3, 4, 5), 4, "20", "4", "-8", "7"),
     "everywhere": ("US", tuple(range(8)), 4, "1e9", "99", "-inf", "99"),
+    "middle": ("US", (0, 1, 2), 4, "7.5", "2.5", "-2.5", "4.5"),
+    "across": ("US", (0, 1, 2), 4, "20", "1", "3", "2"),
     "five": ("US", (0,), 5, "20", "4", "-8", "7"),
     "five_elsewhere": ("US", (4,), 5, "20", "4", "-8", "7"),
     "five_low": ("US", (0,), 5, "-5", "1", "3", "2"),
@@ -106,6 +108,7 @@ class Case:
     without: tuple[int, ...] = ()
 
 
+HIGH_AND_LOW = (("none", "high"), ("high", "low"), ("high", "elsewhere"), ("low", "elsewhere"), ("elsewhere", "everywhere"))
 IN = ", ".join(f"'{cat}'" for cat in CATS)
 FIVES = (("five", "five_elsewhere"), ("five", "five_low"), ("five_low", "five_elsewhere"))
 WEIGHED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 5)"
@@ -121,6 +124,11 @@ CASES: dict[str, Case] = {
         "WITH w AS (SELECT uid, amount * 2 - rating AS x FROM orders) SELECT SUM(x, contribution_bounds_per_row => (-20, 20)) FROM w"
     ),
     "mean": Case("SELECT AVG(rating) FROM orders"),
+    "spread": Case("SELECT VAR_POP(amount), STDDEV(score) FROM orders", replaced=(*HIGH_AND_LOW, ("high", "middle"))),
+    "pair": Case(
+        "SELECT CORR(score, amount), COVAR_SAMP(rating, amount) FROM orders",
+        replaced=(*HIGH_AND_LOW, ("high", "across"), ("high", "middle")),
+    ),
     "one row a unit": Case("SELECT COUNT(*), SUM(age) FROM users", replaced=(("none", "high"), ("high", "none"))),
     "private keys": Case("SELECT cat, COUNT(*), COUNT(DISTINCT uid), SUM(amount), AVG(rating) FROM orders GROUP BY cat"),
     "listed keys": Case(f"SELECT cat, COUNT(*), SUM(score) FROM orders WHERE cat IN ({IN}) GROUP BY cat"),
