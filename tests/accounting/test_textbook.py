@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -336,59 +335,3 @@ def test_staircase_and_responses() -> None:
     assert staircase_error(1e4) == 0
     assert randomised_response_epsilon(0.25) == pytest.approx(randomised_response_epsilon(0.75))
     assert randomised_response_epsilon(0.25, 4) == pytest.approx(0)
-
-
-# ---- what they do not take ---------------------------------------------------------------------------------------------------------------
-
-ONE, LESS = Fraction(1), Fraction(-1)
-REFUSED: dict[str, list[Callable[[], object]]] = {
-    "classical": [lambda a=a: classical_sigma(*a) for a in ((0.0, 0.5), (1.01, 0.5), (NAN, 0.5), (0.5, 0.0), (0.5, 1.0))],  # type: ignore[misc]
-    "gaussian_delta": [lambda a=a: gaussian_delta(*a) for a in ((0.0, 1.0), (INF, 1.0), (1.0, -1e-9), (1.0, INF), (NAN, 1.0), (1.0, NAN))],  # type: ignore[misc]
-    "gaussian_epsilon": [lambda d=d: gaussian_epsilon(1.0, d) for d in (0.0, 1.0, NAN)],  # type: ignore[misc]
-    "gaussian_sigma": [lambda a=a: gaussian_sigma(*a) for a in ((-1.0, 0.5), (INF, 0.5), (1.0, 0.0))],  # type: ignore[misc]
-    "laplace_delta": [lambda a=a: laplace_delta(*a) for a in ((-1.0, 0.0), (1.0, -1.0), (INF, 1.0), (1.0, INF), (NAN, 1.0))],  # type: ignore[misc]
-    "response": [lambda a=a: randomised_response_epsilon(*a) for a in ((0.0, 2), (1.0, 2), (0.5, 1), (NAN, 2))],  # type: ignore[misc]
-    "staircase": [lambda e=e: staircase_error(e) for e in (0.0, -1.0, NAN)],  # type: ignore[misc]
-    "exponential": [lambda a=a: exponential_probabilities(*a) for a in (([], 1.0), ([1.0], -1.0), ([INF], 1.0), ([1.0], INF))],  # type: ignore[misc]
-    "geometric": [lambda a=a: truncated_geometric(*a) for a in ((-1.0, 0.1, 1), (INF, 0.1, 1), (1.0, 0.0, 1), (1.0, 1.1, 1), (1.0, 0.1, -1))],  # type: ignore[misc]
-    "least_units": [lambda p=p: least_units(1.0, 0.1, p) for p in (0.0, 1.1, NAN)],  # type: ignore[misc]
-    "loose_epsilon": [lambda a=a: loose_epsilon(*a) for a in ((-1.0, 0.1), (INF, 0.1), (1.0, 0.0), (1.0, 1.1))],  # type: ignore[misc]
-    "concentrated": [
-        lambda: loose_rho(LESS),
-        lambda: bounded_range_rho(LESS),
-        lambda: continuous_laplace_rho(INF),
-        lambda: continuous_laplace_rho(NAN),
-    ],
-    "groups": [
-        lambda: group_delta_up(LESS, ONE, 1),
-        lambda: group_delta_up(ONE, LESS, 1),
-        lambda: loose_group_delta_up(ONE, ONE, 0),
-        lambda: group_rho(LESS, 1),
-    ],
-    "basic": [lambda: basic(LESS, ONE, 1), lambda: basic(ONE, LESS, 1), lambda: basic(ONE, ONE, 0)],
-    "advanced": [
-        lambda a=a: advanced_epsilon(*a) for a in ((-1.0, 1, 0.1), (INF, 1, 0.1), (1.0, 0, 0.1), (1.0, 1, 0.0), (1.0, 1, 1.0), (NAN, 1, 0.1))
-    ],  # type: ignore[misc]
-    "optimal": [lambda a=a: optimal_epsilon(*a) for a in ((-1.0, 1, 0.1), (1.0, 0, 0.1), (1.0, 1, 0.0), (1.0, 1, 0.1, -1.0), (1.0, 1, NAN))],  # type: ignore[misc]
-    "adaptive": [lambda: adaptive_epsilon(-1.0, 0.1), lambda: adaptive_epsilon(1.0, 1.0), lambda: adaptive_epsilon(INF, 0.1)],
-    "renyi": [lambda: gaussian_renyi(-1.0, 2.0), lambda: laplace_renyi(1.0, 0.5), lambda: pure_renyi(NAN, 2.0), lambda: pure_renyi(1.0, INF)],
-    "renyi_epsilon": [lambda: renyi_epsilon([1.0], 0.0, [2.0]), lambda: renyi_epsilon([1.0], 1.0, [2.0]), lambda: renyi_epsilon([1.0], 0.1, [1.0])],
-    "orders": [lambda: renyi_epsilon([1.0], 0.1, [2.0, 3.0])],
-    "amplified": [lambda a=a: amplified(*a) for a in ((-1.0, 0.0, 0.5), (INF, 0.0, 0.5), (1.0, -1.0, 0.5), (1.0, 0.0, 0.0), (1.0, 0.0, 1.1))],  # type: ignore[misc]
-    "sampled_renyi": [lambda a=a: sampled_gaussian_renyi(*a) for a in ((0.0, 1.0, 2.0), (0.5, 0.0, 2.0), (0.5, 1.0, 1.0), (0.5, INF, 2.0))],  # type: ignore[misc]
-    "pairs": [lambda: pure_pair(0.0), lambda: laplace_pair(INF), lambda: gaussian_pair(NAN, 0.1), lambda: gaussian_pair(1.0, 0.0)],
-    "sampled": [lambda: sampled_pairs(pure_pair(1.0), 0.0), lambda: sampled_pairs(pure_pair(1.0), 1.1)],
-    "batch": [
-        lambda: batch_epsilon_up([], 0.1),
-        lambda: batch_epsilon_up([(pure_pair(1.0), 0)], 0.1),
-        lambda: batch_epsilon_up([(pure_pair(1.0), 1)], 0.0),
-        lambda: batch_epsilon_up([(pure_pair(1.0), 1)], 1.0),
-    ],
-}
-
-
-@pytest.mark.parametrize("calls", REFUSED.values(), ids=REFUSED)
-def test_wrong_numbers_raise(calls: list[Callable[[], object]]) -> None:
-    for call in calls:
-        with pytest.raises(ValueError, match=r"\w"):
-            call()
