@@ -28,7 +28,7 @@ from dpquery.plan.release import Ask, Release
 from dpquery.privacy import Bill, Facts, bill, bound, price
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer as answers
-from dpquery.release import noise, post
+from dpquery.release import edges, noise, post
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
@@ -236,6 +236,7 @@ class Session:
             *answers.valueless(how.outputs, table, places),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
+        table, bars = edges.filled(how.outputs, table, bars, release, priced, prepared.ask.confidence)
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 

@@ -125,16 +125,25 @@ class Combined:
     digits: int = 0
 
 
+class Edge(StrEnum):
+    """What a column shows of an error bar instead of a value: one of its ends, or a report of the value with its bar and its noise."""
+
+    LOW = "low"
+    HIGH = "high"
+    REPORT = "report"
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
-    `noisy` is whether it is computed from them at all: a key is not.
+    `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own.
     """
 
     name: str
     interval: Affine | Ratio | Combined | None = None
     noisy: bool = False
+    edge: Edge | None = None
 
 
 FIRST = "noisy"  # the table of a statement's first release; further ones are noisy_1, noisy_2, ..

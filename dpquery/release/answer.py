@@ -157,7 +157,7 @@ def warnings(
         said.append(f"No error bar for {', '.join(barless)}: as noisy as what it is computed from.")
     for place, output in enumerate(outputs):
         column = bars[place]
-        if column is None:
+        if column is None or output.edge is not None:
             continue
         wide = sum(1 for value, bar in zip(table.column(place).to_pylist(), column, strict=True) if _too_wide(value, bar))
         if wide:
@@ -174,6 +174,8 @@ def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tup
     whole = [all(known) for known in zip(*(_whole(one) for one in tables.values()), strict=True)]
     said = []
     for place, output in enumerate(outputs):
+        if output.edge is not None:
+            continue
         missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
         if missing:
             said.append(f"{output.name}: NULL in {missing} of {len(whole)} rows: what overflows or divides by zero above the noise has no value.")

@@ -17,7 +17,7 @@ from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
-from dpquery.sql import aggregates
+from dpquery.sql import aggregates, edges
 from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.casts import sizes
@@ -222,6 +222,8 @@ class Above:
         if isinstance(node, exp.Literal) and len(node.name) > LONGEST:
             raise self.statement.refuse("TOO_COMPLEX", f"a literal has more than {LONGEST} characters", node)
         names = NODES.get(type(node))
+        if called(node) in edges.NAMES:
+            raise edges.misplaced(self.statement, node)
         if called(node) in FUNCTIONS:
             names = ("this", "expressions")
             self._check_call(node)

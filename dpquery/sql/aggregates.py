@@ -15,6 +15,7 @@ from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import LEAST_PRICE
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
+from dpquery.sql import edges
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
@@ -193,14 +194,15 @@ def _named(statement: Statement, node: exp.Expr) -> Mapping[str, Option]:
     for option in statement.named.get(start, ()) if isinstance(start, int) else ():
         if option.name not in ARGUMENTS:
             message = f"no argument {option.name!r}{near(option.name, ARGUMENTS)}"
-            raise statement.refuse_at("NAMED_ARGUMENT", message, option.position, "one of " + ", ".join(ARGUMENTS[:3]))
+            raise statement.refuse_at("NAMED_ARGUMENT", message, option.position, "one of " + ", ".join(ARGUMENTS))
         if option.name in found:
             raise statement.refuse_at("DUPLICATE_OPTION", f"{option.name} is given twice", option.position, "it once")
         found[option.name] = option
     if isinstance(start, int):
         statement.used.add(start)
-    if "report_format" in found:
-        raise statement.refuse_at("REPORT_FORMAT", "report_format is not supported", found["report_format"].position, "the intervals of the answer")
+    if isinstance(start, int) and "report_format" in found:
+        edges.check_format(statement, found["report_format"])
+        statement.reports.add(start)
     return found
 
 

@@ -17,6 +17,7 @@ from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns, replaced
 from dpquery.plan.scalar import walk as parts
+from dpquery.sql import edges
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.fields import take
@@ -24,7 +25,7 @@ from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
-from dpquery.sql.unanswered import is_aggregate
+from dpquery.sql.unanswered import called, is_aggregate
 from dpquery.values.types import INTEGER, Kind, Type, Value
 
 MOST_KEYS = 32
@@ -83,7 +84,7 @@ def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> tuple[tup
 
 
 def _above(node: exp.Expr) -> bool:
-    return any(is_aggregate(below) or isinstance(below, exp.Window) for below in node.walk())
+    return any(is_aggregate(below) or isinstance(below, exp.Window) or called(below) in edges.NAMES for below in node.walk())
 
 
 def _flat(nodes: Iterable[exp.Expr]) -> Iterable[exp.Expr]:

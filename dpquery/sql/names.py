@@ -55,6 +55,7 @@ class Statement:
     publics: Iterator[int] = field(default_factory=lambda: count(1))
     relations: Iterator[int] = field(default_factory=lambda: count(1))
     used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
+    reports: set[int] = field(default_factory=set)  # of `used`, those with a report_format
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:

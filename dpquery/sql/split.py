@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Output, Post
+from dpquery.plan.draft import Edge, Output, Post
+from dpquery.sql import edges
 from dpquery.sql.above import Above, Where, guarded
 from dpquery.sql.bars import error_bar, is_noisy
 from dpquery.sql.fields import take
@@ -45,12 +46,17 @@ class Term:
 
 def post(above: Above, parts: Parts) -> Post:
     """The statement over the noisy table, and what its columns are."""
-    lifted = [above.lift(node, Where.SELECT) for _, node in parts.items]
+    nodes = [node for _, node in parts.items]
+    shown = [edges.shown(above.statement, node) for node in nodes]
+    lifted = [
+        above.lift(node if one is None else one.of, Where.SELECT if one is None else Where.ORDER) for node, one in zip(nodes, shown, strict=True)
+    ]
     having = None if parts.having is None else guarded(above.lift(parts.having, Where.HAVING))
     qualify = None if parts.qualify is None else guarded(above.lift(parts.qualify, Where.QUALIFY))
-    texts = [guarded(node) for node in lifted]
+    texts = [edges.NOTHING if one is not None and one.edge is not Edge.REPORT else guarded(node) for node, one in zip(lifted, shown, strict=True)]
     terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts)
-    outputs = tuple(Output(name, error_bar(above, node), is_noisy(node)) for (name, _), node in zip(parts.items, lifted, strict=True))
+    edges.check_places(above.statement, nodes, parts.distinct)
+    outputs = tuple(_output(above, name, node, one) for (name, _), node, one in zip(parts.items, lifted, shown, strict=True))
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
     if parts.distinct:
@@ -59,6 +65,15 @@ def post(above: Above, parts: Parts) -> Post:
     order = [term.text + term.direction for term in terms] + [f"t.k{i} NULLS LAST" for i in range(len(above.keys))]
     ordered = f" ORDER BY {', '.join(order)}" if order else ""
     return Post(f"SELECT {', '.join([*names, 't.__row AS __row'])} FROM {source}{ordered}{limits}", outputs)
+
+
+def _output(above: Above, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
+    bar = error_bar(above, node)
+    if shown is None:
+        return Output(name, bar, is_noisy(node))
+    if bar is None and shown.edge is not Edge.REPORT:
+        raise above.statement.refuse("DP_INTERVAL", "this has no error bar", shown.of, "DP_INTERVAL_LOW(n) of an aggregate n, or of a ratio of two")
+    return Output(name, bar, edge=shown.edge)
 
 
 def _source(above: Above, having: str | None, qualify: str | None) -> str:
@@ -101,6 +116,8 @@ def _terms(above: Above, order: exp.Order, items: Sequence[tuple[str, exp.Expr]]
         if isinstance(this, exp.Var):
             raise above.statement.refuse("ORDER_BY_ALL", "ORDER BY ALL is not supported", node, "ORDER BY with the columns' names")
         text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
+        if text == edges.NOTHING:
+            raise edges.misplaced(above.statement, this)
         if place is None and text in texts:
             place = texts.index(text)
         found.append(Term(place, text, way, this))

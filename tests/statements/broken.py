@@ -20,7 +20,7 @@ ITEMS = (
     *("read_text('/etc/passwd')", "(SELECT 1)", "STRING_AGG(k, ',')", "SUM(x) OVER ()", "AVG('a')", "SUM(DISTINCT x)"),
     *("COUNT(*, contribution_bounds_per_group => (9, 1))", "nosuch", "x.y.z", "SUM(x, contribution_bounds_per_row => (0, n))"),
     *("COUNT(*, epsilon => 99)", "COUNT(*, contribution_bounds_per_row => (0, 1))", "FIRST(k)", "current_setting('threads')"),
-    *("SUM(nosuch)", "COUNT(*, report_format => 'JSON')", "CAST('x' AS INTEGER)", "md5(k)", "SUM(x, nosuch => 1)"),
+    *("SUM(nosuch)", "COUNT(*, report_format => 'PROTO')", "CAST('x' AS INTEGER)", "md5(k)", "SUM(x, nosuch => 1)"),
 )
 CONDITIONS = (
     *("uid IN (SELECT uid FROM people)", "EXISTS (SELECT 1 FROM people)", "random() < 0.5", "k SIMILAR TO 'a'", "x = 'abc'"),

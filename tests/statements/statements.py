@@ -342,6 +342,7 @@ def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: lis
     exact = [j for j, agg in enumerate(aggs) if agg.card in EXACT]
     further = _further(g, [agg.dp for agg in aggs], exact) if exact and not again else ()
     items += [f"{one.dp} AS m{i}" for i, one in enumerate(further)]
+    items = items if again else _edged(g, items, aggs)
     where = [e.whole for e in where] if len(where) > 1 else where
     ctes = f"WITH {', '.join(dp for dp, _ in g.ctes)} " if g.ctes else ""
     text_ = f"{ctes}SELECT {options}{'DISTINCT ' if distinct or again else ''}{', '.join(items)} FROM {rel.dp}"
@@ -362,6 +363,18 @@ def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: lis
     plains, shown = tuple(plain for _, plain in g.ctes), tuple(places)
     found = Statement(text_, plains, rel, tuple(where), tuple(keys), tuple(aggs), limits, threshold, having, sort, limit, shown, in_order=in_order)
     return replace(found, more=further, qualify=qualify, offset=offset)
+
+
+def _edged(g: Grammar, items: Sequence[str], aggs: Sequence[Agg]) -> list[str]:
+    """Now and then an aggregate as a report, or the ends of its error bar as columns: what stands below them stays as it is."""
+    found = list(items)
+    for j, agg in enumerate(aggs):
+        if "()" not in agg.dp and g.chance(0.05):
+            report = re.sub(r"\)( FILTER |$)", lambda m: f", report_format => 'JSON'){m[1]}", agg.dp, count=1)
+            found = [item.replace(agg.dp, report) if item in (agg.dp, f"{agg.dp} AS a{j}") else item for item in found]
+        if g.chance(0.05):
+            found.append(f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})")
+    return found
 
 
 def _further(g: Grammar, texts: Sequence[str], exact: Sequence[int]) -> tuple[More, ...]:

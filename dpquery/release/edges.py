@@ -1,0 +1,81 @@
+"""Columns that show error bars: an end of a bar, or a value with its bar and its noise as a JSON report."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, assert_never
+
+from dpquery.mechanisms import deviation
+from dpquery.plan.draft import Affine, Edge, Output
+from dpquery.plan.release import Release
+from dpquery.privacy.cost import Priced
+from dpquery.release.bars import Bar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Bars = tuple[tuple[Bar, ...] | None, ...]
+SINGLE = ("count", "units", "total")  # cards whose value is one noisy number in steps of its grid
+
+
+def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, release: Release, priced: Priced, confidence: Fraction) -> tuple[pa.Table, Bars]:
+    """The table with its columns of error bars filled in, which have no bars of their own."""
+    import pyarrow as pa
+
+    left = list(bars)
+    for place, output in enumerate(outputs):
+        if output.edge is None:
+            continue
+        column = left[place] or (None,) * table.num_rows
+        match output.edge:
+            case Edge.LOW | Edge.HIGH:
+                end = 0 if output.edge is Edge.LOW else 1
+                made: pa.Array[Any] = pa.array([None if bar is None else float(bar[end]) for bar in column], pa.float64())
+            case Edge.REPORT:
+                known, rows = _known(output, release, priced), zip(table.column(place).to_pylist(), column, strict=True)
+                made = pa.array([_report(value, bar, known, confidence) for value, bar in rows], pa.string())
+            case _:
+                assert_never(output.edge)
+        table = table.set_column(place, table.column_names[place], made)
+        left[place] = None
+    return table, tuple(left)
+
+
+def _known(output: Output, release: Release, priced: Priced) -> Mapping[str, Any]:
+    """What is known of an aggregate whatever its value: its bounds, and the noise's standard deviation where its value is one noisy number."""
+    aggregate = next((a for a in release.aggregates if isinstance(output.interval, Affine) and a.name == output.interval.aggregate), None)
+    if aggregate is None:
+        return {}
+    found: dict[str, Any] = {}
+    if aggregate.card in SINGLE and len(aggregate.parts) == 1:
+        found["standard_deviation"] = _finite(deviation(priced.noises[aggregate.parts[0]]) * float(aggregate.step))
+    if aggregate.bounds is not None:
+        found["bounds"] = {"lower_bound": _finite(float(aggregate.bounds.low)), "upper_bound": _finite(float(aggregate.bounds.high))}
+    return found
+
+
+def _report(value: Any, bar: Bar, known: Mapping[str, Any], confidence: Fraction) -> str | None:
+    """The value and what is known of its noise, in the words of BigQuery's report."""
+    if value is None:
+        return None
+    report: dict[str, Any] = {"result": {"value": _number(value)}}
+    if "standard_deviation" in known:
+        report["result"]["standard_deviation"] = known["standard_deviation"]
+    if bar is not None:
+        ends = {"lower_bound": _number(bar[0]), "upper_bound": _number(bar[1])}
+        report["noise_confidence_interval"] = {**ends, "confidence_level": float(confidence)}
+    if "bounds" in known:
+        report["bounding_report"] = known["bounds"]
+    return json.dumps(report)
+
+
+def _number(value: Any) -> Any:
+    return _finite(float(value)) if isinstance(value, float | Decimal) else value
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

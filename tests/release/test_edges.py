@@ -1,0 +1,84 @@
+"""Error bars as columns: ends of bars, and BigQuery's reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpquery
+from dpquery.errors import Refused
+
+
+@pytest.fixture(scope="module")
+def con(shop: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with dpquery.connect(shop(tmp_path_factory.mktemp("edges") / "demo")) as opened:
+        yield opened
+
+
+def test_the_ends_of_a_bar_are_those_of_its_column(con: Any) -> None:
+    sql = (
+        "SELECT status, count(*) AS n, DP_INTERVAL_LOW(n) AS low, dp_interval_high(n) AS high, "
+        "SUM(amount) / count(*) AS per, DP_INTERVAL_HIGH(per) FROM orders GROUP BY ALL ORDER BY n"
+    )
+    found = con.query(sql, epsilon="0.01", dialect="snowflake")
+    rows = found.fetchall()
+    assert [(row[2], row[3]) for row in rows] == [(float(low), float(high)) for low, high in found.intervals["n"]]
+    assert [row[5] for row in rows] == [None if bar is None else bar[1] for bar in found.intervals["per"]]
+    assert set(found.intervals) == {"n", "per"}
+    assert found.types[2:4] == ["DOUBLE", "DOUBLE"]
+
+
+def test_a_report_is_the_value_with_its_noise(con: Any) -> None:
+    sql = "SELECT COUNT(*, report_format => 'JSON') AS n, COUNT(*) AS again, AVG(amount, REPORT_FORMAT => json) AS m, SUM(amount) AS s FROM orders"
+    found = con.query(sql, epsilon="0.01", confidence="0.9")
+    n, again, m, _ = found.fetchone()
+    report = json.loads(n)
+    assert report["result"]["value"] == again
+    assert (report["noise_confidence_interval"]["lower_bound"], report["noise_confidence_interval"]["upper_bound"]) == found.intervals["again"][0]
+    assert report["noise_confidence_interval"]["confidence_level"] == 0.9
+    assert report["bounding_report"] == {"lower_bound": 0.0, "upper_bound": 40.0}
+    scale = Fraction(found.receipt["releases"][0]["scale"])
+    assert report["result"]["standard_deviation"] == pytest.approx(float(scale) * 2**0.5, rel=1e-3)
+    assert json.loads(m).keys() == {"result", "noise_confidence_interval", "bounding_report"}
+    assert len(found.receipt["releases"]) == 3
+    assert found.types == ["VARCHAR", "BIGINT", "VARCHAR", "DECIMAL(38,2)"]
+
+
+def test_rows_are_ordered_by_the_value_of_a_report(con: Any) -> None:
+    sql = "SELECT status, COUNT(*, report_format => 'JSON') AS n FROM orders GROUP BY status HAVING n > 0 ORDER BY n DESC"
+    values = [json.loads(report)["result"]["value"] for _, report in con.query(sql, epsilon="0.05").fetchall()]
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT COUNT(*, report_format => 'JSON') + 1 FROM orders", "REPORT_FORMAT"),
+        ("SELECT COUNT(*) FROM orders HAVING COUNT(*, report_format => 'JSON') > 1", "REPORT_FORMAT"),
+        ("SELECT SUM(COUNT(*, report_format => 'JSON')) OVER () FROM orders", "REPORT_FORMAT"),
+        ("SELECT COUNT(*) FROM orders ORDER BY COUNT(*, report_format => 'JSON')", "REPORT_FORMAT"),
+        ("SELECT COUNT(*, report_format => 'PROTO') FROM orders", "REPORT_FORMAT"),
+        ("SELECT COUNT(*, report_format => 3) FROM orders", "REPORT_FORMAT"),
+        ("SELECT DISTINCT COUNT(*, report_format => 'JSON') FROM orders", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) + 1 FROM orders", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders ORDER BY l", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders ORDER BY 2", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders HAVING l > 1", "DP_INTERVAL"),
+        ("SELECT DISTINCT COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM orders", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(1) FROM orders", "DP_INTERVAL"),
+        ("SELECT status, COUNT(*), DP_INTERVAL_LOW(status) FROM orders GROUP BY status", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n, 2) FROM orders", "WRONG_ARGUMENTS"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW() FROM orders", "WRONG_ARGUMENTS"),
+        ("SELECT COUNT(*) FROM orders WHERE DP_INTERVAL_LOW(amount) > 1", "UNKNOWN_FUNCTION"),
+    ],
+)
+def test_they_stand_alone_in_select(con: Any, sql: str, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        con.explain(sql)
+    assert caught.value.code == code
+    assert caught.value.position is not None
