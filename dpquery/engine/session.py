@@ -236,7 +236,7 @@ class Session:
             *answers.valueless(how.outputs, table, places),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
-        table, bars = edges.filled(how.outputs, table, bars, release, priced, prepared.ask.confidence)
+        table, bars = edges.filled(how.outputs, table, bars, places, prepared.ask.confidence)
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 

@@ -46,7 +46,7 @@ def intervals(outputs: Sequence[Output], tables: Tables, confidence: Fraction) -
     return tuple(None if o.interval is None else _bars(o.interval, tables, confidence) for o in outputs)
 
 
-def _named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
+def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
     """The aggregate of that name, with its table: the only one, where it names none."""
     alias, dot, own = name.rpartition(".")
     released = tables[alias] if dot else next(iter(tables.values()))
@@ -67,14 +67,14 @@ def _bars(how: Affine | Ratio | Combined, tables: Tables, confidence: Fraction) 
 
 
 def _own(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
-    released, a = _named(how.aggregate, tables)
+    released, a = named(how.aggregate, tables)
     noises = tuple(released.priced.noises[i] for i in a.parts)
     bars = CARDS[a.card].interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
     return tuple(None if row is None else _affine(bars[row], how.factor, how.offset) for row in released.rows)
 
 
 def _fieller(how: Ratio, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
-    (one, over), (other, under) = _named(how.top, tables), _named(how.bottom, tables)
+    (one, over), (other, under) = named(how.top, tables), named(how.bottom, tables)
     if len(over.parts) != 1 or len(under.parts) != 1:
         return tuple(None for _ in one.rows)
     x, y = one.noisy.sums[over.parts[0]], other.noisy.sums[under.parts[0]]

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.mechanisms import deviation
 from dpquery.plan.draft import Affine, Edge, Output
-from dpquery.plan.release import Release
-from dpquery.privacy.cost import Priced
-from dpquery.release.bars import Bar
+from dpquery.release.bars import Bar, Tables, named
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +20,7 @@ Bars = tuple[tuple[Bar, ...] | None, ...]
 SINGLE = ("count", "units", "total")  # cards whose value is one noisy number in steps of its grid
 
 
-def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, release: Release, priced: Priced, confidence: Fraction) -> tuple[pa.Table, Bars]:
+def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, tables: Tables, confidence: Fraction) -> tuple[pa.Table, Bars]:
     """The table with its columns of error bars filled in, which have no bars of their own."""
     import pyarrow as pa
 
@@ -36,7 +34,7 @@ def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, release: Rele
                 end = 0 if output.edge is Edge.LOW else 1
                 made: pa.Array[Any] = pa.array([None if bar is None else float(bar[end]) for bar in column], pa.float64())
             case Edge.REPORT:
-                known, rows = _known(output, release, priced), zip(table.column(place).to_pylist(), column, strict=True)
+                known, rows = _known(output, tables), zip(table.column(place).to_pylist(), column, strict=True)
                 made = pa.array([_report(value, bar, known, confidence) for value, bar in rows], pa.string())
             case _:
                 assert_never(output.edge)
@@ -45,14 +43,14 @@ def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, release: Rele
     return table, tuple(left)
 
 
-def _known(output: Output, release: Release, priced: Priced) -> Mapping[str, Any]:
+def _known(output: Output, tables: Tables) -> Mapping[str, Any]:
     """What is known of an aggregate whatever its value: its bounds, and the noise's standard deviation where its value is one noisy number."""
-    aggregate = next((a for a in release.aggregates if isinstance(output.interval, Affine) and a.name == output.interval.aggregate), None)
-    if aggregate is None:
+    if not isinstance(output.interval, Affine):
         return {}
+    released, aggregate = named(output.interval.aggregate, tables)
     found: dict[str, Any] = {}
     if aggregate.card in SINGLE and len(aggregate.parts) == 1:
-        found["standard_deviation"] = _finite(deviation(priced.noises[aggregate.parts[0]]) * float(aggregate.step))
+        found["standard_deviation"] = _finite(deviation(released.priced.noises[aggregate.parts[0]]) * float(aggregate.step))
     if aggregate.bounds is not None:
         found["bounds"] = {"lower_bound": _finite(float(aggregate.bounds.low)), "upper_bound": _finite(float(aggregate.bounds.high))}
     return found

@@ -68,8 +68,8 @@ def test_the_clause_takes_them() -> None:
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1, noise = 'gaussian') "
         "SUM(age, contribution_bounds_per_row => (-2, 90)) AS s FROM users WHERE age > 4"
     )
-    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).draft.asks[0].per_row == ask(plain, None).draft.asks[0].per_row
-    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).options == ask(plain, None).options
+    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).blocks[0].draft.asks[0].per_row == ask(plain, None).blocks[0].draft.asks[0].per_row
+    assert ask(sql, [0.1, "gaussian", -2, Decimal(90), 4]).blocks[0].options == ask(plain, None).blocks[0].options
 
 
 WRONG = [
