@@ -28,5 +28,6 @@ def table(answer: Answer, limit: int = ROWS) -> str:
     below = [f"... and {answer.table.num_rows - limit} more rows"] if answer.table.num_rows > limit else []
     below += [f"Note: {text.safe(note)}." for note in text.bounds(answer.receipt)]
     below += [f"Warning: {text.safe(warning)}" for warning in answer.warnings]
-    below.append(f"{text.percent(answer.confidence)}% error bars. {text.receipt_line(answer.receipt)}")
+    barred = f"{text.percent(answer.confidence)}% error bars. " if any(bars is not None for bars in answer.intervals) else ""
+    below.append(barred + text.receipt_line(answer.receipt))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" + "".join(f"<p><small>{escape(line)}</small></p>" for line in below)

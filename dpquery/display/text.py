@@ -213,6 +213,8 @@ def bounds(receipt: Mapping[str, Any]) -> list[str]:
 
 def receipt_line(receipt: Mapping[str, Any]) -> str:
     """What was paid by whom, what is left, and the ledger entry."""
+    if "entry" not in receipt:
+        return "Nothing was charged, and no private row was read."
     paid = f"Paid: {priced(receipt['price'])}, by {safe(str(receipt['analyst']))}."
     return f"{paid} Left: {remaining(receipt)}. Entry {receipt['entry']}."
 

@@ -15,7 +15,7 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts
-from dpquery.engine import asking, data, pace, receipt
+from dpquery.engine import asking, data, explained, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.receipt import JSON
@@ -102,10 +102,15 @@ class Session:
         params: Given | None = None,
         progress: Progress | None = None,
     ) -> Answer:
-        """The noisy answer, after its price was charged. Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged.
+        """The noisy answer, after its price was charged; of EXPLAIN the explanation, for nothing.
+
+        Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged.
 
         Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
         """
+        if explained.explained(sql) is not None:
+            call = self.explain(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
+            return explained.table(call, self.analyst)
         grid = pace.begin(self.schema.limits, self._clock)
         with self._turn, self.ledger.attended():
             ledger = self.ledger
@@ -136,7 +141,12 @@ class Session:
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
         with self._turn, _foreseen():
-            return explanation(self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect, params), self.schema)
+            try:
+                text = explained.explained(sql) or sql
+                return explanation(self._prepare(text, asking.call(epsilon, delta, rho, confidence), dialect, params), self.schema)
+            except Refused as refused:
+                refused.source = str(sql)
+                raise
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""

@@ -125,8 +125,8 @@ def _check_start(text: str, tokens: Sequence[Token]) -> None:
     if first in STARTS:
         return
     if first in STATEMENTS.split():
-        instead = "`dpquery explain`, or the client's explain()" if first == "EXPLAIN" else "a SELECT statement"
-        raise Refused("NOT_A_SELECT", f"{first} is not answered: only SELECT is", position=where(tokens[0]), instead=instead, source=text)
+        message = f"{first} is not answered: only SELECT is"
+        raise Refused("NOT_A_SELECT", message, position=where(tokens[0]), instead="a SELECT statement", source=text)
     raise _syntax(f"a statement starts with SELECT, WITH or FROM, not with {tokens[0].text[:40]!r}{near(first, STARTS[:3])}", text, where(tokens[0]))
 
 

@@ -402,7 +402,7 @@ def test_attack_23_metadata(pair: Pair, whole: Session) -> None:
         "SELECT count(*) FROM duckdb_columns()",
         "SELECT count(*) FROM pragma_storage_info('visits')",
         "SELECT count(*) FROM information_schema.columns",
-        "EXPLAIN SELECT count(*) FROM visits",
+        "EXPLAIN ANALYZE SELECT count(*) FROM visits",
         "SUMMARIZE visits",
         "DESCRIBE visits",
         "SHOW TABLES",
