@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -44,6 +45,29 @@ def test_the_ledger_may_use_what_is_a_filter_here() -> None:
         sampled = methods(Batch(kind, 10, Fraction(1, 10), MILLIONTH, rate=Fraction(1, 2)))
         assert sampled
         assert not any(m.ledger for m in sampled)
+
+
+def test_each_method_says_why_the_ledger_uses_it_or_does_not() -> None:
+    fixed, filters = (False, "prices are fixed in advance"), {"basic": (True, "a filter: epsilons add up"), "zcdp": (True, "a filter: rhos add up")}
+    pure = {
+        **filters,
+        "advanced": fixed,
+        "optimal": fixed,
+        "renyi": (False, "one order, fixed in advance"),
+        "adaptive": (True, "a filter, above zCDP's"),
+        "pld": fixed,
+    }
+    discrete, by_rho = (False, "the noise is discrete"), (False, "Gaussian noise goes by rho")
+    batches = {kind: Batch(kind, 10, Fraction(1, 10), MILLIONTH) for kind in Kind}
+    said = {kind: {m.key: (m.ledger, m.why) for m in methods(batch)} for kind, batch in batches.items()}
+    assert said == {
+        Kind.PURE: pure,
+        Kind.LAPLACE: {**pure, "zcdp_laplace": discrete},
+        Kind.GAUSSIAN: {**pure, "basic": by_rho, "adaptive": by_rho, "gdp": discrete},
+    }
+    for batch in batches.values():
+        sampled = {m.key: (m.ledger, m.why) for m in methods(replace(batch, rate=Fraction(1, 2)))}
+        assert sampled == dict.fromkeys(pure, (False, "no credit is given for sampling"))
 
 
 def test_what_holds_for_continuous_noise_only_is_marked() -> None:
@@ -134,3 +158,11 @@ def test_the_strongest_is_a_short_number_where_one_is_as_good() -> None:
 def test_what_always_or_never_fits() -> None:
     assert strongest(BASIC.epsilon, TENTHS, Fraction(10**6)) == 100
     assert strongest(BASIC.epsilon, TENTHS, Fraction(1, 10**8)) is None
+
+
+def test_strengths_at_the_ends_count() -> None:
+    """A hundred at 10^-9 or at 100 each; a little less does not fit."""
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(1, 10**7)) == Fraction(1, 10**9)
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(1, 2 * 10**7)) is None
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(10**4)) == 100
+    assert strongest(BASIC.epsilon, TENTHS, Fraction(9000)) == 90

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -66,7 +67,7 @@ def test_the_classical_formula_fails_beyond_its_range() -> None:
 
 
 def test_no_loss_below_the_total_variation() -> None:
-    assert gaussian_epsilon(0.1, 0.5) == 0
+    assert gaussian_epsilon(0.1, 0.5) == gaussian_epsilon(1.0, gaussian_delta(1.0, 0.0)) == 0
     assert optimal_epsilon(0.1, 1, 0.5) == 0
     assert renyi_epsilon([gaussian_renyi(0.1, a) for a in ORDERS], 0.5) == 0
     assert batch_epsilon_up([(gaussian_pair(0.1, 1e-9), 1)], 0.5) == 0
@@ -97,7 +98,8 @@ def test_optimal_composition_uses_what_the_deltas_leave() -> None:
 
 
 def test_what_deltas_alone_exceed_has_no_epsilon() -> None:
-    assert optimal_epsilon(0.1, 100, 1e-6, each=1e-7) == INF
+    assert optimal_epsilon(0.1, 100, 1e-6, each=1e-7) == optimal_epsilon(0.1, 1, 0.5, each=1.0) == optimal_epsilon(0.1, 1, 0.5, each=1.5) == INF
+    assert optimal_epsilon(2.0, 1, 0.5, each=0.5) == 2
     assert optimal_epsilon(0.0, 100, 1e-6) == 0
     assert advanced_epsilon(701, 1, 1e-6) == INF
     assert batch_epsilon_up([(gaussian_pair(1.0, 1e-3), 100)], 1e-3) == INF
@@ -275,6 +277,18 @@ def test_loss_epsilon_inverts_loss_delta() -> None:
     assert loss_delta(losses, logs, 0.0) == pytest.approx(0.3 * -math.expm1(-0.5) + 0.2 * -math.expm1(-2) + 0.1 * -math.expm1(-3))
     assert loss_delta(losses, logs, 3.0) == 0
     assert loss_epsilon(losses + 2, logs, loss_delta(losses + 2, logs, 0.7)) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(("largest", "mass"), [(0.3, 0.7), (1.0, 0.2), (2.3, 0.1)])
+def test_a_delta_that_is_met_at_0_has_epsilon_0(largest: float, mass: float) -> None:
+    losses, logs = np.array([-1.0, largest]), np.log([1 - mass, mass])
+    assert loss_epsilon(losses, logs, loss_delta(losses, logs, 0.0)) == 0
+
+
+def test_masses_beyond_a_float() -> None:
+    with warnings.catch_warnings(action="error"):
+        assert loss_delta(np.array([1.0]), np.array([800.0]), 0.5) == INF
+        assert loss_delta(np.array([1.0]), np.array([800.0]), 1.0) == 0
 
 
 # ---- sampling, groups, choices -----------------------------------------------------------------------------------------------------------

@@ -294,8 +294,8 @@ def test_each_claim_in_figures() -> None:
     """Cells in [-2, 3] and in [0, 3], under each bounding and adjacency: all norms, their lemma and the patterns behind them."""
     for bounding, cell, among, adjacency, claim in CLAIMS:
         assert sensitivities(Enforced(bounding, (cell, cell), None, keyed=True, listed=among), adjacency) == (claim, claim)
-    for adjacency, shift in ((ADD, 3), (REPLACE, 5)):
-        one = Enforced(GroupCap(1, Idle.NO_KEYS), (SIGNED,), None, keyed=False)
+    for cell, adjacency, shift in ((SIGNED, ADD, 3), (SIGNED, REPLACE, 5), (CellBound(2, 3), REPLACE, 3), (CellBound(-3, -2), REPLACE, 3)):
+        one = Enforced(GroupCap(1, Idle.NO_KEYS), (cell,), None, keyed=False)
         assert sensitivities(one, adjacency) == (Sensitivity(1, shift, shift, shift**2, "C4", ((1, shift),)),)
     whole = sensitivities(Enforced(RowWeights(2), (SIGNED,), None, keyed=False), REPLACE)
     assert whole == (Sensitivity(1, 5 * W, 5 * W, 25 * W**2, "C7", ((1, 5 * W),)),)

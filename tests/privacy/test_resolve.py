@@ -253,8 +253,23 @@ def test_n9_wide_lookups_are_capped() -> None:
     assert caps(release(first, fanouts={"p": 101}).table.input) == [("Scan", 10)]
     second = lookup(first, "q", "item")
     assert caps(release(second, fanouts={"p": 20, "q": 20}).table.input) == [("Lookup", 10)]
+    assert caps(release(second, fanouts={"p": 51, "q": 2}).table.input) == [("Lookup", 10)]
     assert caps(release(second, fanouts={"p": 101, "q": 1}).table.input) == [("Scan", 10)]
     assert caps(release(lookup(USERS, "p", "country"), fanouts={"p": 500}).table.input) == []  # one row each
+
+
+@pytest.mark.lemma("R4", "R5")
+def test_n9_what_stands_above_a_lookup_hides_it_from_no_limit() -> None:
+    wide = lookup(ORDERS, "p", "item")
+    above = (
+        Keep(wide, call("is_null", ITEM)),
+        Compute(wide, ((Column(991, "n", INTEGER), AMOUNT),)),
+        CapRows(wide, 7),
+        Match(USERS, wide, Join.LEFT, None),
+    )
+    for rel, more in zip(above, ([], [], [("Lookup", 7)], []), strict=True):
+        assert caps(release(rel, fanouts={"p": 101}).table.input) == [*more, ("Scan", 10)]
+        refused("FANOUT", rel, fanouts={"p": 10_001})
 
 
 @pytest.mark.lemma("R4")
