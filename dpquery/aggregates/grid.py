@@ -8,7 +8,7 @@ from math import ceil, floor
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk
-from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, HeavyMean, One, Part, Present, Product, Units
+from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, Units
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Kind
 
@@ -117,7 +117,7 @@ def fits(ask: AggregateAsk, parts: tuple[Part, ...], weights: int | None) -> tup
 def _largest(part: Part, weights: int | None) -> int:
     """The largest magnitude that one row, or one cell before or after its clamp, can bring into a sum."""
     match part.row:
-        case One():
+        case One() | Element():
             row = 1
         case Units(low=low, high=high, centred=centred):
             row = max(high - low, abs(low), abs(high)) * (2 if centred else 1)
@@ -130,5 +130,7 @@ def _largest(part: Part, weights: int | None) -> int:
             return row * rows
         case Present():
             return row
+        case Elements(most=most):
+            return most
         case Additive():
             return max(row << WEIGHT_BITS, (weights or 0) << WEIGHT_BITS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.backends.scalar import sql, units
-from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, HeavyMean, One, Part, Present, Product, Row, Units
+from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, Row, Units
 from dpquery.plan.scalar import Scalar
 
 BIGINT = 2**63 - 1
@@ -45,6 +45,8 @@ def addend(part: Part, given: Mapping[int, str]) -> Addend:
             return Addend(_where(part.where, _counted(value, given), given), 0, 1, counts=True)
         case Units(value=value, step=step, low=low, high=high):
             return Addend(_where(part.where, units(value, step, low, high, given), given), low, high, counts=False)
+        case Element(value=value):
+            return Addend(_where(part.where, sql(value, given), given), 0, 1, counts=True)
         case Product():
             raise ValueError("a product is made of two addends")
         case _:
@@ -56,7 +58,7 @@ def factors(part: Part) -> tuple[Part, ...]:
     match part.row:
         case Product(left=left, right=right):
             return replace(part, row=left), replace(part, row=right)
-        case One() | Units():
+        case One() | Units() | Element():
             return (part,)
         case _:
             assert_never(part.row)
@@ -99,6 +101,8 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
             return Bounded("1" if rows.text is None else f"least({n}, 1)", CellBound(0, 1))
         case Additive():
             raise ValueError("row weights bound rows, not cells")
+        case Elements():
+            raise ValueError("a set of values is no sum")
         case _:
             assert_never(part.cell)
 

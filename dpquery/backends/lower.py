@@ -20,6 +20,7 @@ from dpquery.plan.release import (
     WEIGHT_BITS,
     Bounding,
     CellBound,
+    Elements,
     Enforced,
     GroupCap,
     Idle,
@@ -59,7 +60,7 @@ def lower(release: Release, salt: int) -> BoundedSQL:
             source, values, enforced = _by_weights(release.table, table, most, script)
         case _:
             assert_never(release.table.bounding)
-    sums = [f"coalesce(sum({value}), 0)::HUGEINT AS p{i}" for i, value in enumerate(values)]
+    sums = [f"{value}::HUGEINT AS p{i}" for i, value in enumerate(values)]
     text = script.statement(f"SELECT {', '.join([*table.groups, *sums])} FROM {source}{_group_by(table.groups)}")
     rows = release.keys.rows if isinstance(release.keys, ListedKeys) else None
     selecting, listed = _selecting(release, enforced.cells), None if rows is None else len(rows)
@@ -133,14 +134,49 @@ def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script:
     by = ", ".join(["u", *rows.groups])
     gathered = ", ".join([by, *cells.gathered(rows.rows), *cells.products(table.parts, rows.rows, rows.places)])
     made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY {by}", "cells")
-    bounded = [cells.cell(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
-    values = ", ".join(f"{b.text} AS v{i}" for i, b in enumerate(bounded))
-    name = script.add(f"SELECT {by}, {values} FROM {made}", "clamped")
-    source, bounding = _capped(name, cap, rows.groups, keys, len(bounded), script)
-    return source, [f"v{i}" for i in range(len(bounded))], _Bounds(bounding, tuple(b.bound for b in bounded))
+    sets = {i: part.cell.most for i, part in enumerate(table.parts) if isinstance(part.cell, Elements)}
+    bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts) if i not in sets}
+    name = script.add(f"SELECT {', '.join([by, *(f'{b.text} AS v{i}' for i, b in bounded.items())])} FROM {made}", "clamped")
+    own = [*(["u"] if sets else []), *rows.groups, *(f"v{i}" for i in bounded)]
+    source, bounding = _capped(name, cap, rows.groups, keys, own, script)
+    bounds = {i: b.bound for i, b in bounded.items()}
+    if sets:
+        source, found = _with_sets(rows, sets, source, list(bounded), script)
+        bounds |= found
+    values = [f"count(DISTINCT d{i})" if i in sets else _sum(f"v{i}") for i in range(len(table.parts))]
+    return source, values, _Bounds(bounding, tuple(bounds[i] for i in range(len(table.parts))))
 
 
-def _capped(name: str, cap: GroupCap, groups: tuple[str, ...], keys: Keys, parts: int, script: Script) -> tuple[str, GroupCap]:
+def _sum(value: str) -> str:
+    return f"coalesce(sum({value}), 0)"
+
+
+def _with_sets(rows: _Table, sets: Mapping[int, int], source: str, sums: Sequence[int], script: Script) -> tuple[str, dict[int, CellBound]]:
+    """The cells, and below them the values of the sets: of each unit, in the groups that it keeps, so many at most, chosen by chance."""
+    every = [*(f"v{i}" for i in sums), *(f"d{i}" for i in sets)]
+    kept = script.add(f"SELECT {', '.join(['u', *rows.groups, *(f'v{i}' for i in sums)])} FROM {source}", "kept")
+    selects = [_beside(rows.groups, every, {f"v{i}": f"v{i}" for i in sums}, kept)]
+    by, found = ", ".join(["u", *rows.groups]), {}
+    for i, most in sets.items():
+        x = f"x{rows.places[i][0]}"
+        seen = script.add(f"SELECT DISTINCT {by}, {x} AS d FROM {rows.name} WHERE {x} IS NOT NULL", f"seen{i}")
+        order = f"{script.chance(['u', *rows.groups, 'd'])}, d"
+        ranked = script.add(f"SELECT {by}, d, row_number() OVER (PARTITION BY {by} ORDER BY {order}) AS place FROM {seen}", f"ranked{i}")
+        on = " AND ".join(["r.u = c.u", *(f"r.{k} IS NOT DISTINCT FROM c.{k}" for k in rows.groups)])
+        items = ", ".join([*(f"r.{k}" for k in rows.groups), "r.d"])
+        own = script.add(f"SELECT {items} FROM {ranked} AS r JOIN {kept} AS c ON {on} WHERE r.place <= {most:d}", f"set{i}")
+        selects.append(_beside(rows.groups, every, {f"d{i}": "d"}, own))
+        found[i] = CellBound(0, most, united=True)
+    return script.add(" UNION ALL ".join(selects), "beside"), found
+
+
+def _beside(groups: Sequence[str], every: Sequence[str], given: Mapping[str, str], source: str) -> str:
+    """Rows of one kind, with NULL for what those of other kinds have."""
+    items = [f"{given.get(name, 'NULL')} AS {name}" for name in every]
+    return f"SELECT {', '.join([*groups, *items])} FROM {source}"
+
+
+def _capped(name: str, cap: GroupCap, groups: tuple[str, ...], keys: Keys, own: Sequence[str], script: Script) -> tuple[str, GroupCap]:
     """The cells of at most so many groups per unit, chosen by chance; all of them where the cap is idle."""
     if cap.idle is not None:
         _check_idle(cap, cap.idle, keys)
@@ -148,8 +184,7 @@ def _capped(name: str, cap: GroupCap, groups: tuple[str, ...], keys: Keys, parts
     if not groups:
         return name, cap
     order = ", ".join([script.chance(["u", *groups]), *groups])  # ties by key; a single sort key would be planned at twice the cost
-    values = ", ".join([*groups, *(f"v{i}" for i in range(parts))])
-    capped = script.add(f"SELECT {values}, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM {name}", "capped")
+    capped = script.add(f"SELECT {', '.join(own)}, row_number() OVER (PARTITION BY u ORDER BY {order}) AS place FROM {name}", "capped")
     return f"{capped} WHERE place <= {cap.groups:d}", GroupCap(groups=cap.groups)
 
 
@@ -175,7 +210,7 @@ def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> tu
     bounded = [cells.weighted(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
     values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in enumerate(bounded))])
     name = script.add(f"SELECT {values} FROM {rows.name} JOIN {weights} USING (u)", "weighted")
-    return name, [f"v{i}" for i in range(len(bounded))], _Bounds(RowWeights(most), tuple(b.bound for b in bounded))
+    return name, [_sum(f"v{i}") for i in range(len(bounded))], _Bounds(RowWeights(most), tuple(b.bound for b in bounded))
 
 
 def _group_by(groups: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from dpquery.numbers import decimal_up, float_near, sqrt_up
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
+    Element,
     GroupCap,
     ListedKeys,
     Mechanism,
@@ -115,7 +116,7 @@ def price(prepared: Prepared) -> Mapping[str, str]:
 def unit_of(part: Part) -> Fraction:
     """What one grid unit of a part is worth in the value's own units."""
     match part.row:
-        case One():
+        case One() | Element():
             unit = Fraction(1)
         case Units(step=step, centred=centred):
             unit = step / 2 if centred else step

@@ -57,6 +57,13 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """Each row brings its value to a set; NULL and NaN bring nothing."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Clamp:
     """The cell is the sum of its rows, clamped; a cell without a counted row stays out (adds 0, not `low`)."""
 
@@ -87,8 +94,18 @@ class Additive:
     width: int
 
 
-Row = One | Units | Product
-Cell = Clamp | HeavyMean | Present | Additive
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The cell is a set: at most `most` of its rows' values, chosen by a salted hash of (unit, key, value).
+
+    What is released of a group is the number of values in the union of its cells: the one thing that is no sum over units.
+    """
+
+    most: int
+
+
+Row = One | Units | Product | Element
+Cell = Clamp | HeavyMean | Present | Additive | Elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +125,7 @@ class Part:
         match self.row:
             case One(value=value):
                 read = [value]
-            case Units(value=value):
+            case Units(value=value) | Element(value=value):
                 read = [value]
             case Product(left=left, right=right):
                 read = [left.value, right.value]
@@ -271,11 +288,15 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class CellBound:
-    """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight)."""
+    """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight).
+
+    `united`: cells are sets of so many values, of which the released sum is the size of the union.
+    """
 
     low: int
     high: int
     weighted: bool = False
+    united: bool = False
 
 
 @dataclass(frozen=True, slots=True)

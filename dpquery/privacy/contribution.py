@@ -6,7 +6,7 @@ many cells a unit has (the bounding) and how large they are (the clamps): `Enfor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.plan.release import (
@@ -14,6 +14,8 @@ from dpquery.plan.release import (
     Additive,
     CellBound,
     Clamp,
+    Element,
+    Elements,
     Enforced,
     GroupCap,
     HeavyMean,
@@ -69,11 +71,12 @@ def cell_bound(part: Part) -> CellBound:
     """C2. The interval in which a part's cells lie, where they are not 0 for want of a counted row.
 
     Given   a part.
-    Claim   Clamp: [low, high]. Present: [0, 1]. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
-    Proof   Clamp, Present: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw,
-            and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or are clamped;
-            half units of values in [l, u] lie in [-v, v] with v = u - l, so that products of two lie in [-v1 v2, v1 v2] and squares in [0, v^2],
-            less what is taken off.
+    Claim   Clamp: [low, high]. Present: [0, 1]. Elements: [0, most], the size of a set. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows
+            lie in it before their weight.
+    Proof   Clamp, Present, Elements: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has
+            |s| <= nw, and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or
+            are clamped; half units of values in [l, u] lie in [-v, v] with v = u - l, so that products of two lie in [-v1 v2, v1 v2] and squares
+            in [0, v^2], less what is taken off.
     Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md N1, C3.
     """
@@ -86,6 +89,8 @@ def cell_bound(part: Part) -> CellBound:
             return CellBound(-rows * width, rows * width)
         case Additive(width=width):
             return _row_bound(part.row, width)
+        case Elements(most=most):
+            return CellBound(0, most, united=True)
         case _:
             assert_never(part.cell)
 
@@ -102,6 +107,8 @@ def _row_bound(row: Row, width: int) -> CellBound:
         case Product(left=left, right=right, less=less):
             most = (left.high - left.low) * (right.high - right.low)
             return CellBound(-less if left == right else -most - less, most - less, weighted=True)
+        case Element():
+            raise AssertionError("a set of values has no weights")
         case _:
             assert_never(row)
 
@@ -112,7 +119,7 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     Given   what the release enforces.
     Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
     Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
-            listed and none is capped away, C6 under a group cap, C7 under row weights.
+            listed and none is capped away, C6 under a group cap, C7 under row weights; C9 where the sum is the size of a union.
     Tight   Each of C4 to C7 is reached, in the interpreter and from SQL text down: test_a_unit_reaches_the_claim,
             test_claims_are_the_true_worst_case
     Source  Dwork et al. 2006 (sensitivity); Wilson et al. 2020, section 3.
@@ -127,6 +134,8 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
 
 
 def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
+    if cell.united:
+        return united(_capped(replace(cell, united=False), groups, idle, bounds, adjacency))
     if not bounds.keyed:
         return one_group(cell, adjacency)
     return listed_groups(cell, groups, adjacency) if idle is Idle.ALL_KEYS else capped_groups(cell, groups, bounds.listed, adjacency)
@@ -239,6 +248,21 @@ def _worst(lemma: str, moves: tuple[tuple[int, int], ...]) -> Sensitivity:
         lemma=lemma,
         moves=moves,
     )
+
+
+def united(of_sums: Sensitivity) -> Sensitivity:
+    """C9. Numbers of different values move no further than sums of their units' numbers of values.
+
+    Given   a unit's cell in a group is a set of at most m values, a function of its own rows (L8), in as many groups as C4 to C6 suppose. What is
+            released of a group is the size of the union of its cells. `of_sums` is what C4, C5 or C6 says of sums of cells in [0, m].
+    Claim   neighbouring data sets move the sizes by no more than that.
+    Proof   Of a group in which the unit has the cell A, where the others' union is B: |A u B| - |B| = |A - B|, between 0 and |A| <= m, and 0 where it
+            has none. Add/remove: the sizes move like cells in [0, m]. Replace-one: by |A' - B| - |A - B|, the difference of two such cells,
+            as those of sums do; and B is the same in both data sets.
+    Tight   Values that nobody else has: test_c9_values_of_one_unit_alone_are_reached, test_a_unit_reaches_the_claim
+    Source  Wilson et al. 2020, section 3 (COUNT DISTINCT is no sum over owners); the proof above; docs/pitfalls.md H, COUNT(DISTINCT x).
+    """
+    return replace(of_sums, lemma="C9")
 
 
 def groups_of_a_unit(bounds: Enforced) -> int:

@@ -318,6 +318,6 @@ def selection_delta(bounds: Enforced, noises: tuple[Noise, ...], least: int | No
     if least is None:
         raise AssertionError("groups are selected by a threshold alone")
     cell = bounds.cells[bounds.selecting]
-    if cell.weighted or cell.low < 0 or cell.high > 1:
+    if cell.weighted or cell.united or cell.low < 0 or cell.high > 1:
         raise AssertionError("groups are selected by counts of distinct units alone")
     return selection_delta_up(noises[bounds.selecting], least, groups_of_a_unit(bounds))

@@ -86,7 +86,9 @@ def lemmas(release: Release) -> tuple[str, ...]:
     Source  The lemmas that it names.
     """
     found = {*local(release.table.input), cells(release.table), "C1", "C2", "C3"}
-    found.update(s.lemma for s in sensitivities(enforced(release), Adjacency.ADD_REMOVE))
+    bounds = enforced(release)
+    sums = replace(bounds, cells=tuple(replace(cell, united=False) for cell in bounds.cells))  # on which what is said of unions rests
+    found.update(s.lemma for each in (bounds, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
     match release.keys:
         case PrivateKeys():
             found.update(("C8", "P5"))

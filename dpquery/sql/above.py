@@ -297,7 +297,7 @@ class Above:
 
 def _type_of(ask: AggregateAsk) -> Type:
     """The type of a released aggregate."""
-    if ask.card not in ("count", "units", "total"):
+    if ask.card not in ("count", "units", "distinct", "total"):
         return FLOAT
     return INTEGER if ask.card != "total" or ask.argument is None else ask.argument.type
 

@@ -1,9 +1,9 @@
-"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT unit), SUM, AVG and moments, each with FILTER and
+"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG and moments, each with FILTER and
 contribution bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -91,6 +91,8 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
     match node:
         case exp.Count():
             return _count(statement, node, scope, rel)
+        case exp.ApproxDistinct():
+            return _distinct(statement, [take(node, "this", "accuracy")[0]], node, scope, rel)
         case exp.CountIf():
             test, _ = take(node, "this", "zero_on_all_null")  # it never is NULL here, whatever the dialect
             return "count", Argument(where=condition(_plain(statement, test, node), scope, "COUNT_IF"))
@@ -137,28 +139,22 @@ def _count(statement: Statement, node: exp.Count, scope: Scope, rel: Private) ->
         take(this)
         return "count", Argument()
     if isinstance(this, exp.Distinct):
-        return "units", Argument(_unit(statement, this, node, scope, rel))
+        return _distinct(statement, take(this, "expressions")[0], node, scope, rel)
     value = expression(_plain(statement, this, node), scope, "COUNT")
     if isinstance(value, Literal) and value.value is not None:
         return "count", Argument()
     return "count", Argument(value)
 
 
-def _unit(statement: Statement, distinct: exp.Distinct, node: exp.Count, scope: Scope, rel: Private) -> Scalar | None:
-    """Nothing for COUNT(DISTINCT unit); the column where it is the unit on the null side of an outer join, and counts where it is not NULL."""
-    (items,) = take(distinct, "expressions")
-    value = expression(items[0], scope, "COUNT") if len(items) == 1 else None
-    if isinstance(value, Column) and value.id in owning(rel):
-        return None
-    if isinstance(value, Column) and value.id in unit_columns(rel):
-        return value
-    units = [f"COUNT(DISTINCT {s.alias}.{f.name})" for s in scope.frame.sources for f in s.fields if _owned(f.value, rel)]
-    message = "COUNT(DISTINCT x) is answered for the privacy unit only, as yet"
-    raise statement.refuse("COUNT_DISTINCT", message, node, units[0] if units else "COUNT(*), or GROUP BY x")
-
-
-def _owned(value: Scalar, rel: Private) -> bool:
-    return isinstance(value, Column) and value.id in owning(rel)
+def _distinct(statement: Statement, items: Sequence[exp.Expr], node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:
+    """Distinct units where the column is the unit (from the null side of an outer join it counts where it is not NULL), else distinct values."""
+    if len(items) != 1:
+        message = "COUNT(DISTINCT ..) counts different values of one expression"
+        raise statement.refuse("COUNT_DISTINCT", message, node, "COUNT(DISTINCT x), or GROUP BY x, y")
+    value = expression(items[0], scope, "COUNT")
+    if isinstance(value, Column) and value.id in unit_columns(rel) | owning(rel):
+        return "units", Argument(None if value.id in owning(rel) else value)
+    return "distinct", Argument(value)
 
 
 def _number(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope, name: str) -> Scalar:

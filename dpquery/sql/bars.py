@@ -17,7 +17,7 @@ from dpquery.sql.fields import take
 
 DIGITS = 400  # before and after the point of a factor: beyond them a double is infinite or 0
 MOST_NODES = 200  # of an output that interval arithmetic looks at
-ADDITIVE = ("count", "units", "total")  # cards whose ratio has an error bar
+ADDITIVE = ("count", "units", "distinct", "total")  # cards whose ratio has an error bar
 INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "INT128")
 ARITHMETIC: dict[type[exp.Expr], Operation] = {
     exp.Add: Operation.ADD,

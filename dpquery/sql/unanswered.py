@@ -28,10 +28,9 @@ _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) 
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
 _TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
 _PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
-_DISTINCT = Answer("COUNT_DISTINCT", "counts values, not units, and is not available yet", "COUNT(DISTINCT unit), or GROUP BY x")
 _TRUTH = Answer("BOOLEAN_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
 _BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
-_OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT unit), SUM or AVG")
+_OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT x), SUM or AVG")
 
 BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
@@ -41,7 +40,6 @@ BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
     **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin, exp.Mode), _PICK),
-    exp.ApproxDistinct: _DISTINCT,
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
     **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
 }

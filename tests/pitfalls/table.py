@@ -621,9 +621,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "H6": Pitfall(
         "Distinct values summed by person, or deduplicated across people without a cap.",
-        "COUNT(DISTINCT x) is refused but for the unit.",
-        _in("pitfalls_values", "h_distinct_values_are_refused_as_yet"),
-        "counts of distinct values",
+        "Each person keeps max_rows_per_group values of a group, then those of all are merged: a lemma of its own.",
+        (
+            *_in("pitfalls_values", "h_distinct_values_are_capped_by_person_and_merged_over_people"),
+            *_in("contribution", "c9_values_of_one_unit_alone_are_reached", "c9_unions_by_brute_force"),
+        ),
     ),
     "H7": Pitfall(
         "An outer join that keeps public rows answered as an inner join; keys that WHERE removes shown as empty.",

@@ -273,8 +273,11 @@ def test_e_pairs_of_columns_are_refused_as_yet(whole: Session) -> None:
         assert code(whole, f"SELECT {function}(x, k) FROM visits") == "CORRELATION"
 
 
-def test_h_distinct_values_are_refused_as_yet(whole: Session) -> None:
-    assert code(whole, "SELECT count(DISTINCT s) FROM visits") == "COUNT_DISTINCT"
+def test_h_distinct_values_are_capped_by_person_and_merged_over_people(whole: Session) -> None:
+    truth = one(whole, "SELECT count(DISTINCT s) FROM visits")
+    assert truth == rows(whole, "SELECT count(DISTINCT s), count(DISTINCT pid), count(s) FROM visits")[0][0]
+    capped = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_per_group = {}) count(DISTINCT vid) FROM visits"
+    assert (one(whole, capped.format(1)), one(whole, capped.format(3))) == (40, 120)
 
 
 def test_a2_row_weights_do_not_go_with_what_does_not_add_up(whole: Session) -> None:

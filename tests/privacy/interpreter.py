@@ -18,6 +18,8 @@ from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
     Clamp,
+    Element,
+    Elements,
     GroupCap,
     HeavyMean,
     ListedKeys,
@@ -37,6 +39,7 @@ from dpquery.values.types import Kind
 
 Row = dict[int, Any]
 Owned = list[tuple[Any, Row]]
+Set = frozenset[Any]
 Groups = dict[tuple[Any, ...], tuple[int, ...]]
 
 
@@ -51,12 +54,13 @@ class Data:
 
 def run(release: Release, data: Data) -> Groups:
     """Per group the exact integer of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
-    cells = unit_cells(release.table, data, listed(release))
-    sums: dict[tuple[Any, ...], list[int]] = {}
+    cells = cells_and_sets(release.table, data, listed(release))
+    parts = release.table.parts
+    gathered: dict[tuple[Any, ...], list[list[int | Set]]] = {}
     for (_, key), values in cells.items():
-        row = sums.setdefault(key, [0] * len(release.table.parts))
-        for i, value in enumerate(values):
-            row[i] += value
+        for column, value in zip(gathered.setdefault(key, [[] for _ in parts]), values, strict=True):
+            column.append(value)
+    sums = {key: [_together(column) for column in columns] for key, columns in gathered.items()}
     match release.keys:
         case NoKeys():
             shown: Iterable[tuple[Any, ...]] = [()]
@@ -74,8 +78,20 @@ def listed(release: Release) -> set[tuple[Any, ...]] | None:
     return set(release.keys.rows) if isinstance(release.keys, ListedKeys) else None
 
 
+def _together(column: Sequence[int | Set]) -> int:
+    """The sum of a group's cells, or the size of the union of its sets."""
+    sets = [cell for cell in column if isinstance(cell, frozenset)]
+    return len(frozenset().union(*sets)) if sets else sum(cell for cell in column if isinstance(cell, int))
+
+
 def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[int, ...]]:
-    """Per (unit, key) the clamped integer of each part, after the cap on groups."""
+    """Per (unit, key) the clamped integer of each part, after the cap on groups; of a set its size."""
+    cells = cells_and_sets(table, data, keys)
+    return {at: tuple(len(cell) if isinstance(cell, frozenset) else cell for cell in values) for at, values in cells.items()}
+
+
+def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[int | Set, ...]]:
+    """Per (unit, key) the clamped integer or the set of each part, after the cap on groups."""
     grouped: dict[tuple[Any, tuple[Any, ...]], list[Row]] = defaultdict(list)
     for unit, row in rows(table.input, data):
         key = tuple(value(k.value, row) for k in table.keys)
@@ -84,7 +100,7 @@ def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) 
     match table.bounding:
         case GroupCap(idle=idle, groups=groups):
             kept = grouped if idle is not None else _first_groups(grouped, groups, data.salt)
-            return {at: tuple(_cell(part, grouped[at]) for part in table.parts) for at in kept}
+            return {at: tuple(_cell(part, grouped[at], (data.salt, at)) for part in table.parts) for at in kept}
         case RowWeights(rows=most):
             many = Counter(unit for unit, key in grouped for _ in grouped[unit, key])
             weight = {unit: (min(most, n) << WEIGHT_BITS) // n for unit, n in many.items()}
@@ -100,7 +116,7 @@ def _first_groups(grouped: Mapping[tuple[Any, tuple[Any, ...]], list[Row]], grou
     return [(unit, key) for unit, own in by_unit.items() for key in sorted(own, key=lambda k: (_hash(salt, (unit, k)), repr(k)))[:groups]]
 
 
-def _counted(part: Part, own: Sequence[Row]) -> list[int]:
+def _counted(part: Part, own: Sequence[Row]) -> list[Any]:
     """The integers of the rows that count."""
     found = []
     for row in own:
@@ -111,8 +127,10 @@ def _counted(part: Part, own: Sequence[Row]) -> list[int]:
     return found
 
 
-def _row(kind: One | Units | Product, row: Row) -> int | None:
+def _row(kind: One | Units | Product | Element, row: Row) -> Any:
     match kind:
+        case Element(value=of):
+            return None if _missing(value(of, row)) else value(of, row)
         case One(value=None):
             return 1
         case One(value=of):
@@ -134,8 +152,10 @@ def _missing(x: Any) -> bool:
     return x is None or (isinstance(x, float) and isnan(x))
 
 
-def _cell(part: Part, own: Sequence[Row]) -> int:
+def _cell(part: Part, own: Sequence[Row], salt: Any) -> int | Set:
     counted = _counted(part, own)
+    if isinstance(part.cell, Elements):
+        return frozenset(sorted(set(counted), key=lambda x: (_hash(repr(salt), x), repr(x)))[: part.cell.most])
     if not counted:
         return 0
     total, n = sum(counted), len(counted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from random import Random
 
 import pytest
@@ -66,8 +66,8 @@ KEY = Key("item", ITEM, STRING)
 
 
 def ask(card: str, **more: object) -> AggregateAsk:
-    argument = AMOUNT if card in ("total", "mean") else None
-    return AggregateAsk("a0", f"{card}(amount)", card, argument, None, **{"position": HERE, **more})  # type: ignore[arg-type]
+    given = {"argument": AMOUNT if card in ("total", "mean") else None, "where": None, "position": HERE, **more}
+    return AggregateAsk("a0", f"{card}(amount)", card, **given)  # type: ignore[arg-type]
 
 
 def bounds(low: int, high: int) -> Interval:
@@ -121,6 +121,39 @@ def test_c6_add_remove_is_reached(one: AggregateAsk, keys: int | None) -> None:
     made = release(one, keys=keys)
     for part in made.aggregates[0].parts:
         assert reached(made, data(orders(1, *MANY)), data(), ADD, part) == ALL
+
+
+@pytest.mark.parametrize("keys", [None, 9])
+def test_c9_values_of_one_unit_alone_are_reached(keys: int | None) -> None:
+    """Many values in many groups, none of them another unit's; for replace-one other values in other groups."""
+    made = release(ask("distinct", argument=AMOUNT), keys=keys)
+    part = len(made.table.parts) - 1
+    mine, far = (orders(1, *((f"i{i}", a) for i in own for a in range(5))) for own in (range(3), range(4, 7)))
+    others = orders(2, ("i0", 17), ("i1", 18))
+    assert reached(made, data(mine, others), data(others), ADD, part) == ALL
+    found = [reached(made, data(mine, others), data(other, others), REPLACE, part) for other in (far, [])]
+    assert "l1" in set().union(*found)
+    assert {s.lemma for s in sensitivities(enforced(made), ADD)} >= {"C9"}
+
+
+def test_c9_values_that_others_have_move_nothing() -> None:
+    """The count is of a union: what two units bring counts once, and stays when one of them goes."""
+    made = release(ask("distinct", argument=AMOUNT), keyed=False)
+    same = [orders(unit, ("i0", 3), ("i1", 3), ("i1", 4)) for unit in (1, 2)]
+    assert run(made, data(*same)) == run(made, data(same[0])) == {(): (2,)}
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("keys", [None, 3])
+def test_c9_unions_by_brute_force(adjacency: Adjacency, keys: int | None) -> None:
+    """Many pairs of small data sets of two units: none is beyond the claim."""
+    made = release(ask("distinct", argument=AMOUNT), groups=2, rows=2, keys=keys)
+    part = len(made.table.parts) - 1
+    bags = [orders(1, *own) for n in range(5) for own in combinations([(f"i{i}", a) for i in range(3) for a in range(2)], n)]
+    other = orders(2, ("i0", 0), ("i2", 1))
+    pairs = [(one, []) for one in bags] if adjacency is ADD else [(one, two) for one in bags[::2] for two in bags[::3]]
+    found = [reached(made, data(one, rest), data(two, rest), adjacency, part) for one, two in pairs for rest in ([], other)]
+    assert adjacency is REPLACE or "l1" in set().union(*found)
 
 
 def test_c1_group_cap_is_reached() -> None:

@@ -174,6 +174,7 @@ STATEMENTS = (
     "SELECT status, sum(amount) AS s FROM orders WHERE amount > 3 GROUP BY status",
     "SELECT status, count(*) AS n FROM orders WHERE status IN ('shipped', 'returned') GROUP BY status",
     "SELECT product, count(*) AS n FROM order_items GROUP BY product",
+    "SELECT count(DISTINCT product) AS products FROM order_items",
     "SELECT country, avg(age) AS a FROM users GROUP BY country",
     "SELECT region, count(*) AS n FROM users JOIN countries USING (country) GROUP BY region",
     "SELECT a.status, count(*) AS n FROM orders a JOIN orders b USING (user_id) GROUP BY a.status",

@@ -70,7 +70,8 @@ def run_sql(con: duckdb.DuckDBPyConnection, release: Release, data: Data) -> Gro
 
 def uncapped(s: Sample) -> Release:
     """The sample's release with caps that do not bite, so that the two choices by hash cannot differ."""
-    given = replace(s.plan.contributions, groups=1000, join_rows=100_000)
+    sets = any(ask.card == "distinct" for ask in s.plan.asks)
+    given = replace(s.plan.contributions, groups=1000, join_rows=100_000, **({"rows": 1000} if sets else {}))
     plan: Draft = replace(s.plan, contributions=given)
     return bound(plan, s.facts, Adjacency.ADD_REMOVE)
 

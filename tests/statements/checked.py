@@ -30,7 +30,7 @@ from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.draft import FIRST, Question
 from dpquery.plan.rel import CapRows, walk
-from dpquery.plan.release import Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
+from dpquery.plan.release import Elements, Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
 from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.privacy.cost import Priced
@@ -160,6 +160,8 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
             assert wanted.busiest <= bounding.groups, "a cap said to be idle would bite"
         elif wanted.busiest > bounding.groups:
             return "capped"
+    if wanted.fullest > min((part.cell.most for part in release.table.parts if isinstance(part.cell, Elements)), default=0):
+        return "capped"
     rows = dict(wanted.rows)
     if isinstance(release.keys, ListedKeys):
         listed = _listed(statement, release, [key for key, _ in got])

@@ -60,6 +60,7 @@ class Expected:
     rows: dict[Row, tuple[Any, ...]]
     empty: tuple[Any, ...]
     busiest: int
+    fullest: int  # different values of the fullest set of a unit
 
 
 def expected(made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None) -> Expected | None:
@@ -85,7 +86,8 @@ def expected(made: World, statement: Statement, release: Release, key_types: Seq
         if len(units) >= least or not width
     }
     nothing = tuple(_finished(one, j, [], statement, {}) for j, one in enumerate(sums))
-    return Expected(rows, nothing, max(groups.values(), default=0))
+    sets = [len(row[1 + width + 2 + EACH * j] or ()) for j, one in enumerate(sums) if one.agg.card == "distinct" for row in cells]
+    return Expected(rows, nothing, max(groups.values(), default=0), max(sets, default=0))
 
 
 def matching(statement: Statement, release: Release) -> list[Aggregate] | None:
@@ -184,6 +186,8 @@ def _gathered(one: Summed, j: int) -> str:
     if one.agg.card in PAIRS:
         terms = [f"{x} + 0 * {y}", f"{x} * {x} + 0 * {y}", f"{y} + 0 * {x}", f"{y} * {y} + 0 * {x}", f"{x} * {y}"]
         return ", ".join([f"count(x{j} + y{j})", *(f"coalesce(sum({term}), 0)" for term in terms)])
+    if one.agg.card == "distinct":
+        return f"count(x{j}), list(DISTINCT x{j}) FILTER (WHERE x{j} IS NOT NULL), 0, 0, 0, 0"
     squares = f"coalesce(sum({x} * {x}), 0)" if one.agg.card in SPREADS else "0"
     return f"count(x{j}), coalesce(sum(x{j}), 0), {squares}, 0, 0, 0"
 
@@ -195,7 +199,9 @@ def _key_text(key: Key, kind: Type) -> str:
 
 def _row_text(one: Summed) -> str:
     agg = one.agg
-    if agg.card in ("total", "mean", *SPREADS, *PAIRS):
+    if agg.card == "distinct" and agg.value is not None:
+        text = f"nullif({agg.value.plain} + 0.0, 'nan'::DOUBLE)" if agg.value.type == FLOAT else agg.value.plain
+    elif agg.card in ("total", "mean", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
         text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
@@ -234,6 +240,8 @@ def _clamp(value: int, low: int, high: int) -> int:
 
 def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statement, weights: Mapping[Any, int]) -> Any:
     """The released value of a group from its units' rows: (unit, rows, then count and sum of each aggregate)."""
+    if one.agg.card == "distinct":
+        return len({value for row in cells for value in row[3 + EACH * place] or ()})
     numbers = [(weights.get(row[0], 1), *map(int, row[2 + EACH * place : 2 + EACH * (place + 1)])) for row in cells]
     pairs = [row[:3] for row in numbers]
     weighted, most = statement.limits.weights is not None, statement.limits.rows

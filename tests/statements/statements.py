@@ -124,6 +124,16 @@ NAMES_OF_SPREADS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@production(AGGREGATE, 2)
+def count_distinct(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    """Different values of a column or of a number computed from some."""
+    value = g.col(scope, where=lambda c: not c.unit) if g.chance(0.6) else number(g, scope)
+    if value is None or limits.weights is not None or (value.bare and value.bare.unit):
+        return None
+    name = g.random.choice(["COUNT(DISTINCT {})", "COUNT(DISTINCT {})", "approx_count_distinct({})"])
+    return Agg(name.format(value.dp), "distinct", value)
+
+
 def _bounds(g: Grammar) -> tuple[str, str]:
     low, high = g.random.choice([("-4", "9"), ("0", "5"), ("2", "30"), ("-20", "-2"), ("0.5", "2.25"), ("-1", "0"), ("0", "1e3")])
     return low, high
@@ -191,7 +201,7 @@ def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
 
 
 ATTEMPTS = 6
-EXACT = ("count", "units", "total")  # what is the same number in both engines, to the last digit
+EXACT = ("count", "units", "distinct", "total")  # what is the same number in both engines, to the last digit
 
 
 def statement(world: World, seed: str) -> Statement:

@@ -116,6 +116,10 @@ CASES: dict[str, Case] = {
     "rows": Case("SELECT COUNT(*) FROM orders"),
     "values": Case("SELECT COUNT(amount) FILTER (WHERE rating > 0) FROM orders WHERE cat <> 'x'"),
     "units": Case("SELECT COUNT(DISTINCT uid) FROM orders"),
+    "different values": Case("SELECT COUNT(DISTINCT cat) FROM orders", ("everywhere",), (("none", "everywhere"), ("everywhere", "none"))),
+    "different values of groups": Case(
+        "SELECT cat, COUNT(DISTINCT oid) FROM orders GROUP BY cat", replaced=(("none", "high"), ("high", "elsewhere"), ("high", "low"))
+    ),
     "sum": Case("SELECT SUM(amount) FROM orders"),
     "sum of floats": Case("SELECT SUM(score) FROM orders"),
     "sum within bounds": Case("SELECT SUM(amount, contribution_bounds_per_row => (-4, 3)) FROM orders"),
