@@ -143,6 +143,7 @@ def test_c9_values_that_others_have_move_nothing() -> None:
     assert run(made, data(*same)) == run(made, data(same[0])) == {(): (2,)}
 
 
+@pytest.mark.lemma("C9")
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("keys", [None, 3])
 def test_c9_unions_by_brute_force(adjacency: Adjacency, keys: int | None) -> None:

@@ -74,7 +74,7 @@ def run(seed: int, step: int, wanted: int) -> None:
     assert sum(one.priced is not None for one in passed) >= 0.8 * wanted
 
 
-@pytest.mark.lemma("C3", "C8", "P6")
+@pytest.mark.lemma("C3", "C8", "C9", "P6")
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_c3_random_releases_stay_within_their_claims(block: int) -> None:
     """Random statements and data: one unit removed or replaced moves the pre-noise vector by at most the claimed L0, Linf, L1, L2^2 and rho, lets at
