@@ -36,7 +36,7 @@ Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statem
 Delta = Annotated[str | None, typer.Option(help="The delta of the whole statement.", metavar="D")]
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
-Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, spark or postgres.", metavar="NAME")]
+Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]
 
 
 LONGEST = 2**23  # bytes of a statement that are read: a device has no end

@@ -12,12 +12,13 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.sql.fields import take
+from dpquery.sql.fields import argument, take
 from dpquery.sql.refuse import refuse
 from dpquery.sql.unanswered import called
 
 ROUNDING = "rounding"  # the mark of a cast to integers: how the dialect gets rid of fractions
-CASTS: Mapping[str, type[exp.Expr]] = {"bigquery": exp.Round, "snowflake": exp.Round, "spark": exp.Trunc}
+WIDE = "wide"  # the mark of a cast in a dialect all of whose integers have 64 bits or more, whatever they are called
+CASTS: Mapping[str, type[exp.Expr]] = {"bigquery": exp.Round, "snowflake": exp.Round, "spark": exp.Trunc, "trino": exp.Round}
 INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "INT128")
 
 
@@ -36,8 +37,10 @@ def check(tree: exp.Expr, dialect: str, source: str) -> None:
         for one in differences:
             if one.meant(node):
                 raise _refused(node, one, dialect, source)
+        if type(node) in EDGES and _is_plain(node):
+            node.set(EDGES[type(node)], None)
         if rounding is not None and isinstance(node, exp.Cast) and str(getattr(node.to.this, "name", "")) in INTEGERS:
-            node.meta[ROUNDING] = rounding
+            node.meta[ROUNDING], node.meta[WIDE] = rounding, dialect in ("bigquery", "snowflake")
 
 
 def rounding(node: exp.Expr) -> type[exp.Expr] | None:
@@ -47,8 +50,8 @@ def rounding(node: exp.Expr) -> type[exp.Expr] | None:
 
 
 def wide(node: exp.Expr) -> bool:
-    """Whether all integers of the statement's dialect have 64 bits or more, whatever they are called: those that round casts to them (CASTS)."""
-    return rounding(node) is exp.Round
+    """Whether all integers of the statement's dialect have 64 bits or more, whatever they are called."""
+    return bool(node.meta.get(WIDE))
 
 
 def _refused(node: exp.Expr, one: Difference, dialect: str, source: str) -> Refused:
@@ -78,18 +81,36 @@ def _named(*names: str) -> Callable[[exp.Expr], bool]:
     return lambda node: _part(node) in names
 
 
+def _extracted(node: exp.Expr, *names: str) -> bool:
+    return isinstance(node, exp.Extract) and _part(node) in names
+
+
 # ---- texts ---------------------------------------------------------------------------------------------------------------------------
 
 
 def _from_zero(node: exp.Expr) -> bool:
     if not isinstance(node, exp.Substring):
         return False
-    start = take(node, "this", "start", "length")[1]
+    start = argument(node, "start")
     return isinstance(start, exp.Literal) and start.name.strip("0") == ""
 
 
 def _backwards(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Left | exp.Right) and isinstance(node.expression, exp.Neg)
+    return isinstance(node, exp.Left | exp.Right) and isinstance(node.expression.unnest(), exp.Neg)
+
+
+EDGES: Mapping[type[exp.Expr], str] = {
+    exp.Substring: "zero_start",
+    exp.Left: "negative_length_returns_empty",
+    exp.Right: "negative_length_returns_empty",
+    exp.Round: "casts_non_integer_decimals",
+}
+"""What the parser notes of how a dialect takes places, lengths and digits other than 1, 2, 3: of no account where they are such literals."""
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    given = argument(node, "start" if isinstance(node, exp.Substring) else "decimals" if isinstance(node, exp.Round) else "expression")
+    return given is None or (isinstance(given, exp.Literal) and given.name.isdigit())
 
 
 def _trimmed(node: exp.Expr) -> bool:
@@ -116,7 +137,13 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
         _ZERO,
         _NEGATIVE,
     ),
-    "snowflake": (_NEGATIVE,),
+    "snowflake": (_ZERO, _NEGATIVE),
     "postgres": (_SECOND,),
+    "trino": (
+        Difference(lambda node: _extracted(node, "dow", "day_of_week"), "Monday is day 1 here, Sunday day 0 in DuckDB", "DAY_OF_WEEK(d)"),
+        Difference(_from_zero, "place 0 gives an empty text here, and is taken for 1 in DuckDB", "SUBSTR(s, 1, ..)"),
+        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
+        Difference(lambda node: isinstance(node, exp.DateDiff), "whole units are counted here, boundaries in DuckDB", "dialect duckdb"),
+    ),
 }
 """By dialect, what the reader of SQL would answer in another meaning."""

@@ -1,4 +1,4 @@
-"""From text to a parser's tree, in any of five dialects, with the differential privacy clause cut out and kept beside it.
+"""From text to a parser's tree, in any of six dialects, with the differential privacy clause cut out and kept beside it.
 
 No parser knows `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...)` or `name => value` inside a call, so both are taken out of the list of tokens
 before parsing. The other tokens keep their places, so that positions in refusals stay true.
@@ -20,7 +20,7 @@ from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
 
-DIALECTS = ("duckdb", "bigquery", "snowflake", "postgres", "spark")
+DIALECTS = ("duckdb", "bigquery", "snowflake", "postgres", "spark", "trino")
 LONGEST = 2**20  # characters of a statement
 MOST_TOKENS = 60_000  # all of them: a list of 10,000 literals fits
 MOST_WORDS = 4_000  # without literals and commas: what bounds the depth of a tree

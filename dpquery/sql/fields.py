@@ -112,6 +112,11 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9._]+([eE][+-]?[0-9]+)?", re.ASCII
 OURS = re.compile(r"[a-z]|[a-z][0-9]+|__row", re.ASCII)  # tables and columns of the statements that we write
 
 
+def argument(node: exp.Expr, name: str) -> Any:
+    """One argument, to look at before the node is read; None where it is not set."""
+    return node.args.get(name)
+
+
 def texts(node: exp.Expr) -> Iterator[str]:
     """The bare texts that a node itself holds."""
     for value in node.args.values():

@@ -1,4 +1,4 @@
-"""The clause in front of the parser, five dialects, and places that stay true."""
+"""The clause in front of the parser, six dialects, and places that stay true."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_same_question_in_every_dialect(dialect: str) -> None:
         "FROM users WHERE age > 3 AND city LIKE 'x%' GROUP BY country HAVING n > 3 ORDER BY n DESC NULLS LAST LIMIT 3"
     )
     assert summary(ask(sql, dialect=dialect)) == summary(ask(sql))
-    assert ask(sql, dialect=dialect).options == ask(sql).options
+    assert ask(sql, dialect=dialect).blocks == ask(sql).blocks
 
 
 def test_nulls_are_ordered_as_the_dialect_does() -> None:

@@ -1,0 +1,186 @@
+"""The table of docs/dialects.md: each construct in each dialect, read as DuckDB's construct, as another one that means the same, or refused by name.
+
+Run as a script it writes the page; test_conformance.py holds the page against it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from sql_shop import schema, summary
+
+from dpquery.errors import Refused
+from dpquery.sql import read
+from dpquery.sql.dialect import DIALECTS
+
+PAGE = Path(__file__).parents[2] / "docs/dialects.md"
+OTHERS = tuple(d for d in DIALECTS if d != "duckdb")
+NOW = datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.UTC)
+ROW = "SELECT COUNT(*) AS n FROM orders WHERE ({}) IS NOT NULL"
+
+
+class Construct(NamedTuple):
+    """One construct: DuckDB's spelling, other dialects' where it differs, and what else (in DuckDB's spelling) a dialect may mean by it."""
+
+    title: str
+    duckdb: str
+    spelled: Mapping[str, str] = {}
+    means: tuple[str, ...] = ()
+
+
+WHOLE = (
+    Construct("COUNT, SUM, AVG", "SELECT COUNT(*) AS n, COUNT(amount) AS c, SUM(amount) AS s, AVG(amount) AS m FROM orders"),
+    Construct("COUNT(DISTINCT unit)", "SELECT COUNT(DISTINCT user_id) AS n FROM orders"),
+    Construct("COUNT_IF", "SELECT COUNT_IF(amount > 9) AS n FROM orders", {"bigquery": "SELECT COUNTIF(amount > 9) AS n FROM orders"}),
+    Construct("FILTER", "SELECT COUNT(*) FILTER (WHERE amount > 9) AS n FROM orders"),
+    Construct("WITH", "WITH o AS (SELECT user_id, amount FROM orders) SELECT SUM(amount) AS s FROM o"),
+    Construct("JOIN USING", "SELECT country, COUNT(*) AS n FROM users JOIN orders USING (user_id) GROUP BY country"),
+    Construct("LEFT JOIN ON", "SELECT COUNT(*) AS n FROM users u LEFT JOIN orders o ON u.user_id = o.user_id"),
+    Construct("GROUP BY an ordinal", "SELECT country, COUNT(*) AS n FROM users GROUP BY 1"),
+    Construct("GROUP BY ALL", "SELECT country, COUNT(*) AS n FROM users GROUP BY ALL"),
+    Construct("SELECT DISTINCT", "SELECT DISTINCT country FROM users"),
+    Construct(
+        "HAVING, ORDER BY .. NULLS LAST, LIMIT, OFFSET",
+        "SELECT country, COUNT(*) AS n FROM users GROUP BY country HAVING n > 3 ORDER BY n NULLS LAST LIMIT 3 OFFSET 1",
+    ),
+    Construct(
+        "ORDER BY without NULLS",
+        "SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n",
+        means=("SELECT country, COUNT(*) AS n FROM users GROUP BY country ORDER BY n NULLS FIRST",),
+    ),
+    Construct(
+        "QUALIFY", "SELECT country, COUNT(*) AS n FROM users GROUP BY country QUALIFY ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC NULLS LAST) <= 3"
+    ),
+    Construct("shares of a total", "SELECT country, SUM(COUNT(*)) OVER () AS n FROM users GROUP BY country"),
+    Construct(
+        "the clause", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) SUM(amount, contribution_bounds_per_row => (0, 9)) AS s FROM orders"
+    ),
+    Construct("DP_INTERVAL_LOW", "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM orders"),
+    Construct(
+        "quoted names and texts",
+        "SELECT COUNT(*) AS n FROM users WHERE \"city\" = 'x'",
+        {"bigquery": 'SELECT COUNT(*) AS n FROM users WHERE `city` = "x"', "spark": 'SELECT COUNT(*) AS n FROM users WHERE `city` = "x"'},
+    ),
+    Construct(
+        "integers divided",
+        "SELECT COUNT(*) AS n FROM users WHERE age / 2 = 1",
+        means=("SELECT COUNT(*) AS n FROM users WHERE age // 2 = 1",),
+    ),
+    Construct(
+        "SAFE_DIVIDE",
+        "SELECT (SUM(age)) / NULLIF(COUNT(*), 0) AS n FROM users",
+        {"bigquery": "SELECT SAFE_DIVIDE(SUM(age), COUNT(*)) AS n FROM users", "spark": "SELECT (SUM(age)) / COUNT(*) AS n FROM users"},
+    ),
+)
+"""Whole statements."""
+
+EXPRESSIONS = (
+    Construct("comparisons, AND, OR, NOT", "amount > 1 AND NOT (amount <= 9 OR channel = 'x')"),
+    Construct("BETWEEN, IN, IS NULL", "amount BETWEEN 1 AND 9 OR channel IN ('a', 'b') OR channel IS NULL"),
+    Construct("IS [NOT] DISTINCT FROM", "channel IS DISTINCT FROM 'a'"),
+    Construct("LIKE", "channel LIKE 'a%'"),
+    Construct("ILIKE", "channel ILIKE 'a%'"),
+    Construct("CASE, COALESCE, NULLIF", "CASE WHEN amount > 1 THEN COALESCE(channel, 'x') ELSE NULLIF(channel, 'y') END"),
+    Construct("IF", "IF(amount > 1, 1, 0)"),
+    Construct(
+        "GREATEST, LEAST",
+        "GREATEST(amount, weight)",
+        means=("CASE WHEN amount IS NULL OR weight IS NULL THEN NULL ELSE GREATEST(amount, weight) END",),
+    ),
+    Construct("x || y", "channel || 'x'"),
+    Construct("CONCAT", "CONCAT(channel, 'x')", means=("channel || 'x'",)),
+    Construct("LOWER, UPPER, LENGTH, REPLACE", "LENGTH(LOWER(REPLACE(UPPER(channel), 'A', 'b')))"),
+    Construct("SUBSTR", "SUBSTR(channel, 1, 2)"),
+    Construct("SUBSTR from place 0", "SUBSTR(channel, 0, 2)"),
+    Construct("LEFT", "LEFT(channel, 2)"),
+    Construct("LEFT of a negative length", "LEFT(channel, -2)"),
+    Construct("TRIM", "TRIM(channel)"),
+    Construct("STRPOS", "STRPOS(channel, 'x')", {"snowflake": "POSITION('x', channel)", "spark": "LOCATE('x', channel)"}),
+    Construct("STARTS_WITH", "STARTS_WITH(channel, 'x')", {"snowflake": "STARTSWITH(channel, 'x')", "spark": "STARTSWITH(channel, 'x')"}),
+    Construct("ABS, SIGN, FLOOR, CEIL, SQRT, EXP, LN", "ABS(SIGN(FLOOR(CEIL(SQRT(EXP(LN(weight)))))))"),
+    Construct("ROUND to digits", "ROUND(weight, 1)"),
+    Construct("POWER, %", "POWER(weight, 2)"),
+    Construct("LOG of one argument", "LOG(weight)", means=("LN(weight)",)),
+    Construct("CAST of a fraction to an integer", "CAST(weight AS BIGINT)", means=("CAST(ROUND(weight) AS BIGINT)", "CAST(TRUNC(weight) AS BIGINT)")),
+    Construct("CAST to a text", "CAST(amount AS VARCHAR)", {"bigquery": "CAST(amount AS STRING)", "spark": "CAST(amount AS STRING)"}),
+    Construct("CAST to a date", "CAST(channel AS DATE)"),
+    Construct("TRY_CAST", "TRY_CAST(channel AS BIGINT)", {"bigquery": "SAFE_CAST(channel AS INT64)"}),
+    Construct("a literal date", "day >= DATE '2024-01-31'"),
+    Construct(
+        "a date and an INTERVAL",
+        "day + INTERVAL '1' DAY",
+        {"bigquery": "DATE_ADD(day, INTERVAL 1 DAY)"},
+        means=("CAST(day + INTERVAL '1' DAY AS DATE)",),
+    ),
+    Construct("EXTRACT of year, month, day", "EXTRACT(YEAR FROM day) + EXTRACT(MONTH FROM day) + EXTRACT(DAY FROM day)"),
+    Construct("EXTRACT of the week", "EXTRACT(WEEK FROM day)"),
+    Construct(
+        "EXTRACT of the day of the week",
+        "EXTRACT(DOW FROM day)",
+        {"bigquery": "EXTRACT(DAYOFWEEK FROM day)", "snowflake": "EXTRACT(DAYOFWEEK FROM day)", "spark": "EXTRACT(DAYOFWEEK FROM day)"},
+    ),
+    Construct("EXTRACT of seconds", "EXTRACT(SECOND FROM CAST(day AS TIMESTAMP))"),
+    Construct("DATE_TRUNC", "DATE_TRUNC('month', day)", {"bigquery": "DATE_TRUNC(day, MONTH)"}, means=("CAST(DATE_TRUNC('month', day) AS DATE)",)),
+    Construct(
+        "DATE_DIFF of months",
+        "DATE_DIFF('month', day, DATE '2024-01-31')",
+        {
+            "bigquery": "DATE_DIFF(DATE '2024-01-31', day, MONTH)",
+            "snowflake": "DATEDIFF('month', day, DATE '2024-01-31')",
+            "spark": "DATEDIFF(MONTH, day, DATE '2024-01-31')",
+        },
+    ),
+    Construct("CURRENT_DATE", "day < CURRENT_DATE"),
+)
+"""Expressions of a row, each asked for in `ROW`."""
+
+
+def code_or_summary(sql: str, dialect: str = "duckdb") -> object:
+    try:
+        return summary(read(sql, schema(), dialect=dialect, now=NOW))
+    except Refused as refused:
+        return refused.code
+
+
+def cell(one: Construct, dialect: str, shape: str) -> str:
+    """What becomes of a construct in a dialect: `same`, `as X`, or the code of its refusal."""
+    found = code_or_summary(shape.format(one.spelled.get(dialect, one.duckdb)), dialect)
+    if isinstance(found, str):
+        return f"`{found}`"
+    if found == code_or_summary(shape.format(one.duckdb)):
+        return "same"
+    for other in one.means:
+        if found == code_or_summary(shape.format(other)):
+            return "as the dialect has it" if shape == "{}" else f"as `{other}`"
+    raise AssertionError(f"{one.title} in {dialect} is read as something else: {found}")
+
+
+def rows() -> Iterator[tuple[str, ...]]:
+    for shape, constructs in (("{}", WHOLE), (ROW, EXPRESSIONS)):
+        for one in constructs:
+            yield (one.title, *(cell(one, dialect, shape) for dialect in OTHERS))
+
+
+def page() -> str:
+    """The page, written anew."""
+    table = [f"| construct | {' | '.join(OTHERS)} |", "|---" * (len(OTHERS) + 1) + "|"]
+    table += [f"| {' | '.join(part.replace('||', chr(92) + '|' + chr(92) + '|') for part in row)} |" for row in rows()]
+    return HEAD + "\n".join(table) + "\n"
+
+
+HEAD = """# Dialects
+
+Generated by `make docs` from `tests/sql/conformance.py`. Each construct is written in the dialect's own spelling and held against what DuckDB's
+spelling is read as: **same** means the same plan, **as ..** the plan of another DuckDB expression that means what the dialect means, a code that it is
+refused by name. What the table does not list is read as the dialect's parser (sqlglot) reads it and held against the same allow-lists.
+
+A few things are DuckDB's in every dialect: division by zero, overflow and failed casts are NULL and no errors; AVG is a DOUBLE; DATE_TRUNC gives a
+TIMESTAMP; names are compared without case, texts by bytes; timestamps have no zone.
+
+"""
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
