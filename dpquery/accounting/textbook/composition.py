@@ -47,7 +47,7 @@ def optimal_epsilon(epsilon: float, queries: int, delta: float, each: float = 0.
 
     Formula  1 - delta = (1 - each)^k (1 - sum over i of C(k,i) (e^(i e) - e^(t + (k-i) e))_+ / (1 + e^e)^k), solved for t
     Units    natural; e is the epsilon of one release.
-    Errors   ValueError unless epsilon >= 0, k >= 1, 0 < delta < 1 and 0 <= each < 1; infinite where k releases alone have a larger delta.
+    Errors   ValueError unless epsilon >= 0, k >= 1, 0 < delta < 1 and each >= 0; infinite where k releases alone have a larger delta.
     Source   Kairouz, Oh and Viswanath 2015, Theorem 3.3.
     Ledger   no: prices must be fixed in advance.
     """
