@@ -8,7 +8,7 @@ from math import ceil, floor
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk
-from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, Units
+from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, UnitMean, Units
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Kind
 
@@ -34,8 +34,8 @@ def grid(argument: Scalar, magnitude: Fraction, fineness: Fraction | None = None
     Coarsened by powers of two until the magnitude is at most 2^52 steps, and `apart` at most 2^bits, where it is given.
     """
     own = _own_step(argument)
-    step = own or max(FINEST, Fraction(2) ** (_ceil_log2(fineness or magnitude) - bits))
-    doublings = max(0, _ceil_log2(magnitude / step / WIDEST), 0 if apart is None else _ceil_log2(apart / step / 2**bits))
+    step = own or max(FINEST, Fraction(2) ** (ceil_log2(fineness or magnitude) - bits))
+    doublings = max(0, ceil_log2(magnitude / step / WIDEST), 0 if apart is None else ceil_log2(apart / step / 2**bits))
     if not doublings:
         return Grid(step)
     step *= 2**doublings
@@ -55,7 +55,7 @@ def _own_step(argument: Scalar) -> Fraction | None:
             return None
 
 
-def _ceil_log2(value: Fraction) -> int:
+def ceil_log2(value: Fraction) -> int:
     """The least k with 2^k >= value > 0."""
     k = value.numerator.bit_length() - value.denominator.bit_length() - 1
     while Fraction(2) ** k < value:
@@ -128,6 +128,8 @@ def _largest(part: Part, weights: int | None) -> int:
             return max(row, abs(low), abs(high))
         case HeavyMean(rows=rows):
             return row * rows
+        case UnitMean(low=low, high=high):
+            return max(2 * row, 2 * abs(low), 2 * abs(high), high - low)
         case Present():
             return row
         case Elements(most=most):

@@ -1,24 +1,26 @@
-"""AVG(x), weighted by rows: middle of the bounds + (sum of distances from it) / (count), both noisy."""
+"""AVG(x): middle of the bounds + (sum of distances from it) / (count), both noisy; over rows, or over the clamped means of units."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpquery.aggregates.bounds import BY_WEIGHT, missing, numeric, row_bounds, row_cap, rows_per_cell, told
+from dpquery.aggregates.bounds import BY_WEIGHT, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
+from dpquery.aggregates.bounds import WEIGHED as WEIGHTED
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.fieller import ratios
-from dpquery.aggregates.grid import fits, grid, row_units
+from dpquery.aggregates.grid import FINENESS, FINEST, ceil_log2, cell_units, fits, grid, row_units
 from dpquery.aggregates.values import double
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import WEIGHT_BITS, Additive, Aggregate, Cell, HeavyMean, One, Part, Units
-from dpquery.plan.scalar import Interval
+from dpquery.plan.release import WEIGHT_BITS, Additive, Aggregate, Cell, HeavyMean, One, Part, Present, UnitMean, Units
+from dpquery.plan.scalar import Interval, Scalar
 from dpquery.values.types import FLOAT, Value
 
 ROW_WEIGHTED = "the mean over rows, not over units"
+UNIT_WEIGHTED = "the mean over units of the mean of each, which is clamped"
 WEIGHED = BY_WEIGHT
 SIZES = (100, 1_000, 10_000)  # for which the expected error is given
 
@@ -27,12 +29,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     """Two parts: half units 2x - (l + u), in which a unit with more rows than the cap keeps its mean, and the count of the same rows."""
     argument = numeric(ask)
     if ask.per_group is not None:
-        raise Refused(
-            "AVG_PER_GROUP_BOUNDS",
-            f"{ask.label}: the mean of clamped per-unit means is not available; this AVG is the mean over rows",
-            position=ask.position,
-            instead="write contribution_bounds_per_row instead of contribution_bounds_per_group",
-        )
+        return _of_units(ask, argument, ask.per_group, contributions)
     bounds = row_bounds(ask, argument)
     if bounds is None:
         raise missing(ask)
@@ -50,6 +47,21 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     how, cuts = told(row_cap(contributions, rows_per_unit), contributions) if contributions.weights is None else ((WEIGHED,), ())
     notes = (ROW_WEIGHTED, *how, *fine.notes)
     return Planned(parts, FLOAT, fine.step, Interval(low * fine.step, high * fine.step), notes, cuts)
+
+
+def _of_units(ask: AggregateAsk, argument: Scalar, group: Interval, contributions: Contributions) -> Planned:
+    """Two parts: the mean of each unit's rows, clamped, and the number of units that have one. The grid is finer than the values, as means are."""
+    if contributions.weights is not None:
+        no_per_group(ask, WEIGHTED, "write contribution_bounds_per_row, or use max_groups_contributed")
+    if group.low == group.high:
+        raise _constant(ask)
+    step = max(FINEST, Fraction(2) ** (ceil_log2(group.magnitude) - FINENESS))
+    cell = UnitMean(*cell_units(ask, group, step))
+    if cell.low == cell.high:
+        raise _constant(ask)
+    low, high = row_units(row_bounds(ask, argument), step)
+    parts = fits(ask, (Part(Units(argument, step, low, high), cell, ask.where), Part(One(argument), Present(), ask.where)), None)
+    return Planned(parts, FLOAT, step, Interval(cell.low * step, cell.high * step), (UNIT_WEIGHTED,))
 
 
 def _constant(ask: AggregateAsk) -> Refused:

@@ -7,7 +7,22 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.backends.scalar import sql, units
-from dpquery.plan.release import WEIGHT_BITS, Additive, CellBound, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, Row, Units
+from dpquery.plan.release import (
+    WEIGHT_BITS,
+    Additive,
+    CellBound,
+    Clamp,
+    Element,
+    Elements,
+    HeavyMean,
+    One,
+    Part,
+    Present,
+    Product,
+    Row,
+    UnitMean,
+    Units,
+)
 from dpquery.plan.scalar import Scalar
 
 BIGINT = 2**63 - 1
@@ -97,6 +112,9 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
             most_of_all = most * width
             clamp = f"least(greatest({scaled}, {-most_of_all:d}), {most_of_all:d})"
             return Bounded(_fitted(clamp, most_of_all), CellBound(-most_of_all, most_of_all))
+        case UnitMean(low=low, high=high):
+            mean = f"least(greatest((2 * {s})::HUGEINT // greatest({n}, 1), {2 * low:d}), {2 * high:d})"
+            return Bounded(_fitted(f"CASE WHEN {n} > 0 THEN {mean} - ({low + high:d}) ELSE 0 END", high - low), CellBound(low - high, high - low))
         case Present():
             return Bounded("1" if rows.text is None else f"least({n}, 1)", CellBound(0, 1))
         case Additive():

@@ -83,6 +83,17 @@ class HeavyMean:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitMean:
+    """The cell is the mean of its rows, clamped to [low, high], in half units from the middle of these; 0 without a counted row.
+
+    The mean in half units is truncated towards zero, the cell lies in [-(high - low), high - low].
+    """
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
 class Present:
     """The cell is 1 if it has a counted row, else 0: distinct units."""
 
@@ -105,7 +116,7 @@ class Elements:
 
 
 Row = One | Units | Product | Element
-Cell = Clamp | HeavyMean | Present | Additive | Elements
+Cell = Clamp | HeavyMean | UnitMean | Present | Additive | Elements
 
 
 @dataclass(frozen=True, slots=True)

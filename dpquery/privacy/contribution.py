@@ -29,6 +29,7 @@ from dpquery.plan.release import (
     Release,
     Row,
     RowWeights,
+    UnitMean,
     Units,
 )
 from dpquery.values.types import Adjacency
@@ -71,12 +72,12 @@ def cell_bound(part: Part) -> CellBound:
     """C2. The interval in which a part's cells lie, where they are not 0 for want of a counted row.
 
     Given   a part.
-    Claim   Clamp: [low, high]. Present: [0, 1]. Elements: [0, most], the size of a set. HeavyMean of rows in [-w, w]: [-Cw, Cw]. Additive: rows
-            lie in it before their weight.
-    Proof   Clamp, Present, Elements: by construction. HeavyMean: n <= C rows add up to at most nw <= Cw in magnitude; for n > C the sum s has
-            |s| <= nw, and |s C / n| <= Cw, truncation towards zero not increasing it. It is clamped to that as well. Additive: rows add 1, or
-            are clamped; half units of values in [l, u] lie in [-v, v] with v = u - l, so that products of two lie in [-v1 v2, v1 v2] and squares
-            in [0, v^2], less what is taken off.
+    Claim   Clamp: [low, high]. Present: [0, 1]. Elements: [0, most], the size of a set. UnitMean: [-w, w] with w = high - low. HeavyMean of rows
+            in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
+    Proof   Clamp, Present, Elements: by construction. UnitMean: a number in [2 low, 2 high], less low + high. HeavyMean: n <= C rows add up to at
+            most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw, and |s C / n| <= Cw, truncation towards zero not increasing it. It is
+            clamped to that as well. Additive: rows add 1, or are clamped; half units of values in [l, u] lie in [-v, v] with v = u - l, so that
+            products of two lie in [-v1 v2, v1 v2] and squares in [0, v^2], less what is taken off.
     Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md N1, C3.
     """
@@ -87,6 +88,8 @@ def cell_bound(part: Part) -> CellBound:
             return CellBound(0, 1)
         case HeavyMean(rows=rows, width=width):
             return CellBound(-rows * width, rows * width)
+        case UnitMean(low=low, high=high):
+            return CellBound(low - high, high - low)
         case Additive(width=width):
             return _row_bound(part.row, width)
         case Elements(most=most):

@@ -31,6 +31,7 @@ from dpquery.plan.release import (
     Product,
     Release,
     RowWeights,
+    UnitMean,
     Units,
     UnitTable,
 )
@@ -164,6 +165,8 @@ def _cell(part: Part, own: Sequence[Row], salt: Any) -> int | Set:
             return max(low, min(high, total))
         case HeavyMean(rows=most):
             return total if n <= most else abs(total) * most // n * (1 if total > 0 else -1)
+        case UnitMean(low=low, high=high):
+            return max(2 * low, min(2 * high, int(Fraction(2 * total, n)))) - (low + high)
         case Present():
             return 1
         case Additive():

@@ -15,7 +15,7 @@ from dpquery.aggregates.mean import WEIGHED
 from dpquery.errors import Position, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.functions import call
-from dpquery.plan.release import SATURATION, Additive, Aggregate, Clamp, HeavyMean, One, Part, Present, Units
+from dpquery.plan.release import SATURATION, Additive, Aggregate, Clamp, HeavyMean, One, Part, Present, UnitMean, Units
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.values.types import FLOAT, INTEGER, STRING, Kind, Type
 
@@ -224,9 +224,16 @@ def test_mean_of_a_narrow_interval_far_from_zero_has_a_fine_grid() -> None:
     assert row.high <= 2**52
 
 
-def test_mean_with_per_group_bounds_is_refused_by_name() -> None:
-    error = refused("AVG_PER_GROUP_BOUNDS", "mean", column(INTEGER, within(0, 9)), per_group=within(0, 9))
-    assert "contribution_bounds_per_row" in str(error.instead)
+def test_mean_with_per_group_bounds_is_of_units() -> None:
+    """The grid is finer than integers are, as means of units are not whole; rows without bounds saturate."""
+    x = column(INTEGER)
+    made = plan("mean", x, per_group=within(0, 10))
+    step = Fraction(1, 2**40)
+    assert made.parts == (Part(Units(x, step, -SATURATION, SATURATION), UnitMean(0, 10 * 2**40)), Part(One(x), Present()))
+    assert (made.bounds, made.cuts) == (within(0, 10), ())
+    assert finished(made, "mean", [-10 * 2**40 * 3, 0], [3, 0]) == [0.0, 5.0]
+    refused("PER_GROUP_BOUNDS", "mean", x, per_group=within(0, 10), weights=3)
+    refused("BAD_BOUNDS", "mean", x, per_group=within(4, 4))
 
 
 # ---- row weights ---------------------------------------------------------------------------------------------------------------------

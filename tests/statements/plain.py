@@ -142,6 +142,8 @@ def _units_text(one: Summed) -> str:
     match one.kind.kind:
         case Kind.INTEGER:
             whole = f"CAST({value} AS HUGEINT)"
+            if one.step < 1:  # of means of units
+                whole = f"least(greatest({whole}, {-(2**62)}), {2**62}) * {one.step.denominator}"
         case Kind.DECIMAL:
             whole = f"CAST(CAST({value} AS DECIMAL(28,{one.kind.scale})) * CAST({10**one.kind.scale} AS DECIMAL(10,0)) AS HUGEINT)"
         case _:
@@ -150,7 +152,7 @@ def _units_text(one: Summed) -> str:
             whole = f"CASE WHEN {value} IS NOT NULL AND NOT isnan(CAST({value} AS DOUBLE)) THEN CAST({scaled} AS HUGEINT) END"
     if one.kind.kind is not Kind.FLOAT:
         own = Fraction(1, 10**one.kind.scale)
-        assert one.step == own, f"{one.agg.dp}: a step of {one.step}"
+        assert one.step == own or (one.agg.per_group and one.agg.card == "mean"), f"{one.agg.dp}: a step of {one.step}"
     if not one.clamped and one.kind.kind is not Kind.FLOAT:
         return whole
     if not one.clamped:  # a double may lie a rounding beyond the exact bounds
@@ -270,6 +272,8 @@ def _cell_bounds(one: Summed, most: int) -> tuple[int, int]:
 
 def _mean(one: Summed, pairs: Sequence[tuple[int, int, int]], most: int, weighted: bool) -> float:
     """The mean over rows; of a unit with more rows than may count, its own mean counts as so many rows."""
+    if one.agg.per_group is not None:
+        return _mean_of_units(one, [(n, s) for _, n, s in pairs if n])
     top = bottom = Fraction(0)
     for w, n, s in pairs:
         twice = 2 * s - (one.low + one.high) * n
@@ -277,6 +281,14 @@ def _mean(one: Summed, pairs: Sequence[tuple[int, int, int]], most: int, weighte
         bottom += w * n if weighted else min(n, most)
     middle = (one.low + one.high) * one.step / 2
     return float(middle if bottom <= 0 else middle + one.step / 2 * top / bottom)
+
+
+def _mean_of_units(one: Summed, pairs: Sequence[tuple[int, int]]) -> float:
+    """The mean over units of their means, each truncated in half units and clamped."""
+    low, high = _cell_bounds(one, 1)
+    middle = (low + high) * one.step / 2
+    top = sum(_clamp(int(Fraction(2 * s, n)), 2 * low, 2 * high) - (low + high) for n, s in pairs)
+    return float(middle + one.step / 2 * Fraction(top, len(pairs)) if pairs else middle)
 
 
 def _moments(one: Summed, numbers: Sequence[tuple[int, ...]], most: int, weighted: bool) -> tuple[Fraction, ...]:

@@ -156,6 +156,9 @@ def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
 def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     value = number(g, scope, g.random.choice([0, 0, 1, 2]))
     bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
+    if limits.weights is None and value.type.kind is not Kind.DECIMAL and g.chance(0.25):
+        low, high = _bounds(g)
+        return Agg(f"AVG({value.dp}, contribution_bounds_per_group => ({low}, {high}))", "mean", value, per_group=(low, high))
     if g.chance(0.3 if bounded else 0.85):
         low, high = _bounds(g)
         return Agg(f"AVG({value.dp}, contribution_bounds_per_row => ({low}, {high}))", "mean", value, per_row=(low, high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
@@ -11,8 +12,10 @@ from checked import norms, prepared, shifts
 from inside import Inside
 from worlds import World, engine, loaded
 
+from dpquery.backends.lower import lower
+from dpquery.backends.port import BoundedSQL
 from dpquery.plan.rel import Join, Match, Private
-from dpquery.plan.release import GroupCap, RowWeights
+from dpquery.plan.release import GroupCap, Release, RowWeights
 from dpquery.privacy import locality, resolve, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.values.types import Adjacency
@@ -128,6 +131,7 @@ CASES: dict[str, Case] = {
         "WITH w AS (SELECT uid, amount * 2 - rating AS x FROM orders) SELECT SUM(x, contribution_bounds_per_row => (-20, 20)) FROM w"
     ),
     "mean": Case("SELECT AVG(rating) FROM orders"),
+    "mean of means": Case("SELECT AVG(amount, contribution_bounds_per_group => (0, 10)) FROM orders", replaced=(("none", "high"), ("high", "low"))),
     "spread": Case("SELECT VAR_POP(amount), STDDEV(score) FROM orders", replaced=(*HIGH_AND_LOW, ("high", "middle"))),
     "pair": Case(
         "SELECT CORR(score, amount), COVAR_SAMP(rating, amount) FROM orders",
@@ -194,6 +198,18 @@ def test_a_null_side_that_is_taken_for_the_units_own_breaks_the_claim(made: Worl
         monkeypatch.setattr(room, "fixed", wrong)
     with pytest.raises(AssertionError, match="claimed"):
         test_a_unit_reaches_the_claim(made, "keys of the null side")
+
+
+def test_a_unit_that_brings_all_its_values_breaks_the_claim(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(release: Release, salt: int) -> BoundedSQL:
+        lowered = lower(release, salt)
+        return replace(lowered, text=re.sub(r"WHERE r\.place <= \d+", "", lowered.text))
+
+    right = prepared
+    monkeypatch.setitem(globals(), "prepared", lambda *args, **more: right(*args, **more, down=down))
+    for name in ("different values", "different values of groups"):
+        with pytest.raises(AssertionError, match="claimed"):
+            test_a_unit_reaches_the_claim(made, name)
 
 
 @pytest.mark.parametrize("name", ["private keys", "along the path", "joined on the unit"])
