@@ -133,7 +133,8 @@ def cells(table: UnitTable) -> str:
     Given   a local input; keys, values and filters read its columns alone.
     Claim   for a fixed salt, the cells of a unit (its integers per group and part), before and after the clamps and the group cap, are a
             function of that unit's rows and public tables, and there are none where it has no rows.
-    Proof   Rows fall into groups and add their integers one by one; clamps act on one cell; the cap ranks a unit's groups by a salted hash of
+    Proof   Rows fall into groups and add their integers one by one; clamps act on one cell; a set of values (C9) keeps those that come first by a
+            salted hash of (unit, key, value), ties by the value; the cap ranks a unit's groups by a salted hash of
             (unit, key), which ties to nothing of others. A cell exists only where a row of the unit fell into the group.
     Tight   As L1, with groups ranked by how many units they have: test_l8_groups_ranked_by_all_units_are_caught
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md A3, N4.
