@@ -20,8 +20,6 @@ LATER = {
     "A18-approx-quantiles-length": "quantiles",
     "D01-per-user-subquery": "aggregation inside a unit",
     "D09-union-all-same-unit-position": "set operations",
-    "D16-nested-dp-as-input": "several releases in one statement",
-    "D17-plain-select-over-dp": "several releases in one statement",
     "D18-dp-result-as-public-groups": "several releases in one statement",
     "s-agg-percentile": "quantiles",
     "s-sub-peruser": "aggregation inside a unit",

@@ -121,7 +121,7 @@ class Combined:
     """An output computed from others: its interval is theirs by interval arithmetic, each at a confidence at which all of them hold at once."""
 
     operation: Operation
-    parts: tuple[Affine | Ratio | Combined | Constant, ...]
+    parts: tuple[Affine | Ratio | Combined | Constant | Either, ...]
     digits: int = 0
 
 
@@ -134,6 +134,13 @@ class Edge(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Either:
+    """An output of UNION ALL: in each row its interval is that of the branch which the row comes from."""
+
+    branches: tuple[Affine | Ratio | Combined | Constant | Either | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
@@ -141,7 +148,7 @@ class Output:
     """
 
     name: str
-    interval: Affine | Ratio | Combined | None = None
+    interval: Affine | Ratio | Combined | Either | None = None
     noisy: bool = False
     edge: Edge | None = None
 

@@ -13,14 +13,14 @@ from typing import Any, assert_never
 
 from dpquery.aggregates import CARDS
 from dpquery.aggregates.fieller import ratios
-from dpquery.plan.draft import Affine, Combined, Constant, Operation, Output, Ratio
+from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Output, Ratio
 from dpquery.plan.release import Aggregate, Release
 from dpquery.privacy.cost import Priced
 from dpquery.values.noisy import Noisy
 
 Bar = tuple[Any, Any] | None
 Span = tuple[Fraction, Fraction] | None  # exact ends; None where there is no end on some side
-Part = Affine | Ratio | Combined | Constant
+Part = Affine | Ratio | Combined | Constant | Either | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
     return released, released.aggregate(own)
 
 
-def _bars(how: Affine | Ratio | Combined, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
+def _bars(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
     match how:
         case Affine():
             return _own(how, tables, confidence)
         case Ratio():
             return _fieller(how, tables, confidence)
-        case Combined():
+        case Combined() | Either():
             together = max(1, len(frozenset(_draws(how))))
             return tuple(map(_ends, _spans(how, tables, 1 - (1 - confidence) / together)))
         case _:
@@ -115,7 +115,10 @@ def _draws(how: Part) -> Iterator[Affine | Ratio]:
         case Combined(parts=parts):
             for part in parts:
                 yield from _draws(part)
-        case Constant():
+        case Either(branches=branches):
+            for branch in branches:
+                yield from _draws(branch)
+        case Constant() | None:
             pass
         case _:
             assert_never(how)
@@ -128,6 +131,11 @@ def _spans(how: Part, tables: Tables, confidence: Fraction) -> list[Span]:
             return [_exact(bar) for bar in _bars(how, tables, confidence)]
         case Constant(value=value):
             return [(value, value)] * len(next(iter(tables.values())).rows)
+        case Either(branches=branches):
+            columns = [_spans(branch, tables, confidence) for branch in branches]
+            return [next((span for span in spans if span is not None), None) for spans in zip(*columns, strict=True)]
+        case None:
+            return [None] * len(next(iter(tables.values())).rows)
         case Combined(operation=operation, parts=parts, digits=digits):
             columns = [_spans(part, tables, confidence) for part in parts]
             return [_reach(operation, spans, digits) for spans in zip(*columns, strict=True)]

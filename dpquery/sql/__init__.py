@@ -13,7 +13,7 @@ from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import parse
 from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
-from dpquery.sql.statement import question
+from dpquery.sql.question import question
 
 __all__ = ["read"]
 
@@ -22,8 +22,8 @@ def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.da
     """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
     try:
         parsed = parse(text, dialect, parameters)
-        statement = Statement(schema, text, parsed.named, now)
-        return question(statement, parsed.tree, parsed.options or ())
+        statement = Statement(schema, text, parsed.named, now, parsed.clauses)
+        return question(statement, parsed.tree)
     except RecursionError:
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None
     except SqlglotError:

@@ -11,9 +11,10 @@ from itertools import islice
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Affine, Combined, Constant, Operation, Ratio
-from dpquery.sql.above import Above
+from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Ratio
 from dpquery.sql.fields import take
+from dpquery.sql.lift import Lifter
+from dpquery.sql.sides import Bar
 
 DIGITS = 400  # before and after the point of a factor: beyond them a double is infinite or 0
 MOST_NODES = 200  # of an output that interval arithmetic looks at
@@ -34,10 +35,8 @@ OF_ONE: dict[type[exp.Expr], Operation] = {
     exp.Round: Operation.ROUND,
 }
 
-Bar = Affine | Ratio | Combined | Constant | None
 
-
-def error_bar(above: Above, node: exp.Expr) -> Affine | Ratio | Combined | None:
+def error_bar(above: Lifter, node: exp.Expr) -> Affine | Ratio | Combined | Either | None:
     """How an output's error bar follows from those of the aggregates; None where it has none."""
     found = _affine(above, node) or _ratio(above, node)
     if found is None and not any(islice(node.walk(), MOST_NODES, None)):
@@ -46,17 +45,19 @@ def error_bar(above: Above, node: exp.Expr) -> Affine | Ratio | Combined | None:
     return found
 
 
-def is_noisy(node: exp.Expr) -> bool:
+def is_noisy(above: Lifter, node: exp.Expr) -> bool:
     """Whether an output is computed from aggregates or windows: from columns of the noisy table that are no keys."""
-    return any(not column.name.startswith("k") for column in node.find_all(exp.Column))
+    return any(above.is_noisy(column) for column in node.find_all(exp.Column))
 
 
-def _combined(above: Above, node: exp.Expr) -> Bar:
+def _combined(above: Lifter, node: exp.Expr) -> Bar:
     """The output of interval arithmetic, as far as it reaches; None where a part has no error bar."""
     simple = _affine(above, node) or _ratio(above, node) or _literal(node)
     if simple is not None:
         return simple
     match node:
+        case exp.Column():
+            return above.bar(node)
         case exp.Paren():
             return _combined(above, node.this)
         case exp.Coalesce():
@@ -97,7 +98,7 @@ def _literal(node: exp.Expr) -> Constant | None:
     return None if value is None else Constant(value)
 
 
-def _cast(above: Above, node: exp.Expr) -> Bar:
+def _cast(above: Lifter, node: exp.Expr) -> Bar:
     """A cast that keeps the value, or rounds it to the digits of its type."""
     this, to, _ = take(node, "this", "to", "safe")
     name = str(getattr(to.this, "name", ""))
@@ -111,11 +112,12 @@ def _cast(above: Above, node: exp.Expr) -> Bar:
     return _rounded(_combined(above, this), Fraction(3) if not to.expressions else Fraction(0) if scale is None else _constant(scale))
 
 
-def _affine(above: Above, node: exp.Expr) -> Affine | None:
+def _affine(above: Lifter, node: exp.Expr) -> Affine | None:
     """factor * aggregate + offset."""
     match node:
         case exp.Column():
-            return Affine(node.name) if node.name.startswith("a") else None
+            found = above.bar(node)
+            return found if isinstance(found, Affine) else None
         case exp.Paren():
             return _affine(above, node.this)
         case exp.Neg():
@@ -130,7 +132,7 @@ def _affine(above: Above, node: exp.Expr) -> Affine | None:
             return None
 
 
-def _arithmetic(above: Above, node: exp.Binary) -> Affine | None:
+def _arithmetic(above: Lifter, node: exp.Binary) -> Affine | None:
     left, right = _affine(above, node.left), _affine(above, node.right)
     a, b = _constant(node.left), _constant(node.right)
     match node:
@@ -190,9 +192,12 @@ def _number(text: str) -> Fraction | None:
     return Fraction(number) if number.is_finite() and (not number or abs(number.adjusted()) <= DIGITS) else None
 
 
-def _ratio(above: Above, node: exp.Expr) -> Ratio | None:
+def _ratio(above: Lifter, node: exp.Expr) -> Ratio | None:
     """factor * top / bottom of two additive aggregates."""
     match node:
+        case exp.Column():
+            found = above.bar(node)
+            return found if isinstance(found, Ratio) else None
         case exp.Paren():
             return _ratio(above, node.this)
         case exp.Mul():
@@ -217,11 +222,10 @@ def _nonzero(node: exp.Expr) -> exp.Expr:
     return this if isinstance(this, exp.Expr) and _constant(other) == 0 else node
 
 
-def _quotient(above: Above, top: Affine | None, bottom: Affine | None) -> Ratio | None:
+def _quotient(above: Lifter, top: Affine | None, bottom: Affine | None) -> Ratio | None:
     if top is None or bottom is None or top.offset or bottom.offset or top.aggregate == bottom.aggregate:
         return None
-    cards = {ask.name: ask.card for ask in above.asks}
-    if cards[top.aggregate] not in ADDITIVE or cards[bottom.aggregate] not in ADDITIVE:
+    if above.card(top.aggregate) not in ADDITIVE or above.card(bottom.aggregate) not in ADDITIVE:
         return None
     return Ratio(top.aggregate, bottom.aggregate, top.factor / bottom.factor)
 

@@ -21,6 +21,7 @@ OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 MARK = "\0"  # begins a token that stands for a parameter, followed by its number; no statement holds this character
+HINT = "DP"  # with the offset of a SELECT: stands in the parser's tree where its clause was, as a hint
 DIGITS = 400  # decimal exponents beyond this are no numbers that anyone means
 
 
@@ -62,12 +63,12 @@ class Cutter:
 
     def __init__(self, text: str, tokens: Sequence[Token], marks: Marks = ()) -> None:
         self.text, self.tokens, self.marks = text, tokens, marks
-        self.options: tuple[Option, ...] | None = None
+        self.clauses: dict[int, tuple[Option, ...]] = {}  # by the offset of their SELECT
         self.named: dict[int, list[Option]] = {}
         self.rest: list[Token] = []
         self.calls: list[Token | None] = []  # per open bracket the name in front of it
 
-    def cut(self) -> tuple[tuple[Option, ...] | None, dict[int, tuple[Option, ...]], list[Token]]:
+    def cut(self) -> tuple[dict[int, tuple[Option, ...]], dict[int, tuple[Option, ...]], list[Token]]:
         index = 0
         while index < len(self.tokens):
             if self._clause_at(index):
@@ -76,7 +77,7 @@ class Cutter:
                 index = self._argument(index)
             else:
                 index = self._keep(index)
-        return self.options, {start: tuple(found) for start, found in self.named.items()}, self.rest
+        return self.clauses, {start: tuple(found) for start, found in self.named.items()}, self.rest
 
     def _kind(self, index: int) -> TokenType | None:
         return self.tokens[index].token_type if 0 <= index < len(self.tokens) else None
@@ -86,6 +87,8 @@ class Cutter:
 
     def _keep(self, index: int) -> int:
         token = self.tokens[index]
+        if token.token_type is TokenType.HINT:
+            raise self._refused("HINT", "a hint is not supported, and leaving it out would change the answer", index, "the statement without it")
         if token.token_type in OPENING:
             self.calls.append(self.tokens[index - 1] if index else None)
         elif token.token_type in CLOSING and self.calls:
@@ -102,16 +105,12 @@ class Cutter:
         if self._word(index + 2) == "ANONYMIZATION":
             message = "WITH ANONYMIZATION is the former name of the clause"
             raise self._refused("ANONYMIZATION", message, index + 2, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)")
-        if self.calls:
-            message = "a differentially private SELECT inside another statement is not answered yet"
-            raise self._refused("NESTED_RELEASE", message, index + 2, "one SELECT; HAVING, ORDER BY, arithmetic and windows over its aggregates")
-        if self.options is not None:
-            raise self._refused("SEVERAL_CLAUSES", "the statement has two DIFFERENTIAL_PRIVACY clauses", index + 2, "one SELECT with one clause")
-        self.rest.append(self.tokens[index])
-        after = index + 3
-        self.options = ()
+        select, after = self.tokens[index], index + 3
+        self.rest += [select, Token(TokenType.HINT, "/*+", select.line, select.col, select.start, select.end, [f"{HINT}{select.start}"])]
+        options: tuple[Option, ...] = ()
         if self._word(after) == "OPTIONS" and self._kind(after + 1) is TokenType.L_PAREN:
-            self.options, after = self._list(after + 2)
+            options, after = self._list(after + 2)
+        self.clauses[select.start] = options
         return after
 
     def _list(self, index: int) -> tuple[tuple[Option, ...], int]:

@@ -39,11 +39,11 @@ STATEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A statement: its tree, the options of its clause (None: no clause) and the named arguments by the offset of their call's name."""
+    """A statement: its tree, the options of each clause by the offset of its SELECT, and the named arguments by the offset of their call's name."""
 
     source: str
     tree: exp.Expr
-    options: tuple[Option, ...] | None
+    clauses: Mapping[int, tuple[Option, ...]]
     named: Mapping[int, tuple[Option, ...]]
 
 
@@ -57,17 +57,17 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     _check_start(text, tokens)
     _check_joins(text, tokens)
     tokens, marks = parameters.marked(tokens, given, dialect.lower(), text)
-    options, named, rest = Cutter(text, tokens, marks).cut()
+    clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(_tree(text, rest, reader), marks, text)
     abroad.check(tree, dialect.lower(), text)
-    return Parsed(text, tree, options, named)
+    return Parsed(text, tree, clauses, named)
 
 
 @lru_cache(maxsize=64)
 def parse_view(text: str) -> exp.Expr:
     """The tree of a view's text, in DuckDB's dialect, under the same limits. Trees are never changed."""
     parsed = parse(text)
-    if parsed.options is not None or parsed.named:
+    if parsed.clauses or parsed.named:
         raise Refused("VIEW_CLAUSE", "a view holds no DIFFERENTIAL_PRIVACY clause and no named arguments", source=text)
     return parsed.tree
 

@@ -82,6 +82,11 @@ def take(node: exp.Expr, *names: str) -> tuple[Any, ...]:
     return tuple(args.get(name) for name in names)
 
 
+def peek(node: exp.Expr, name: str) -> Any:
+    """One argument of a node that is read in full elsewhere; None where absent."""
+    return node.args.get(name)
+
+
 def unset(value: object) -> bool:
     """Whether an argument says nothing: absent, false or an empty list. A zero or an empty text says something."""
     return value is None or value is False or (isinstance(value, list | tuple) and not value)

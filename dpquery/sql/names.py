@@ -12,6 +12,7 @@ from itertools import count, islice
 from sqlglot import exp
 
 from dpquery.errors import Position, Refused
+from dpquery.plan.draft import Block
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.schema.model import Column as Declared
 from dpquery.schema.model import Schema, Table, ViaUnit
@@ -49,6 +50,7 @@ class Statement:
     source: str
     named: Mapping[int, tuple[Option, ...]]
     now: datetime.datetime | None = None
+    clauses: Mapping[int, tuple[Option, ...]] = field(default_factory=dict)  # of OPTIONS, by the offset of their SELECT
     origins: dict[int, Origin] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)  # private tables it reads, by name
     ids: Iterator[int] = field(default_factory=count)
@@ -57,6 +59,11 @@ class Statement:
     used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
     reports: set[int] = field(default_factory=set)  # of `used`, those with a report_format
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
+    blocks: list[Block] = field(default_factory=list)  # releases, those that others read first
+    warnings: list[str] = field(default_factory=list)
+    noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
+    copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise
+    cards: dict[str, str] = field(default_factory=dict)  # of aggregates, by the appearance of their table and their name
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
         """A refusal with its place in this statement."""

@@ -47,7 +47,7 @@ class Env:
             return env
         own: set[str] = set()
         for query in take(clause, "expressions")[0]:
-            name = _alias(statement, query)[0]
+            name = alias_of(statement, query)[0]
             if fold(name) in own:
                 raise statement.refuse("DUPLICATE_ALIAS", f"two WITH queries are called {name!r}", query, "a name of its own for each")
             own.add(fold(name))
@@ -55,7 +55,7 @@ class Env:
         return env
 
 
-def _alias(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
+def alias_of(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
     """The alias of a relation and the names that it gives to columns."""
     alias = take(node, "this", "alias")[1]
     if alias is None:
@@ -101,14 +101,14 @@ def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[in
     match node:
         case exp.Table():
             side, name = _named(statement, node, env)
-            alias, names = _alias(statement, _without_name(node))
+            alias, names = alias_of(statement, _without_name(node))
         case exp.Subquery():
             inner = take(node, "this", "alias")[0]
             if not isinstance(inner, exp.Query):
                 message = "joins in parentheses are not supported"
                 raise statement.refuse("NESTED_JOIN", message, inner, "a subquery, (SELECT .. FROM a JOIN b ..), or the joins one after another")
             side, name = query(statement, inner, env), ""
-            alias, names = _alias(statement, node)
+            alias, names = alias_of(statement, node)
         case _:
             raise _other(statement, node)
     return _renamed(statement, side, alias or name, names, place, node)
@@ -153,7 +153,7 @@ def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
     if found is not None:
         cte, inside = found
         statement.queries.add(id(cte))
-        alias, names = _alias(statement, cte)
+        alias, names = alias_of(statement, cte)
         side = query(statement, take(cte, "this", "alias")[0], inside)
         return _renamed(statement, side, alias, names, 0, cte), name
     table = declared(statement, name)
@@ -238,8 +238,8 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
     """Reads the WITH queries that nothing refers to, so that what they hold is refused as anywhere else."""
     for cte in () if clause is None else take(clause, "expressions")[0]:
         if id(cte) not in statement.queries:
-            _, inside = env.queries[fold(_alias(statement, cte)[0])]
-            query(replace(statement, tables={}), take(cte, "this", "alias")[0], inside)
+            _, inside = env.queries[fold(alias_of(statement, cte)[0])]
+            query(replace(statement, tables={}, blocks=[], warnings=[]), take(cte, "this", "alias")[0], inside)
 
 
 def set_operation(statement: Statement, node: exp.SetOperation) -> Refused:

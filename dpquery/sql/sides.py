@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from dpquery.plan.draft import Affine, Combined, Constant, Either, Ratio
 from dpquery.plan.intervals import interval
 from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output
 from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
 from dpquery.privacy.locality import rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
-from dpquery.values.types import Kind
+from dpquery.values.types import Kind, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,30 @@ class Bound:
 
 
 Side = Open | Bound
+Bar = Affine | Ratio | Combined | Constant | Either | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A column of released values: its type where it is known, whether there is noise in it, and how its error bar follows from aggregates."""
+
+    name: str
+    type: Type | None = None
+    noisy: bool = False
+    bar: Bar = None
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A relation of released values: SQL over noisy tables, its columns c0, c1, .. as `cells`, then the row numbers of those in `rows`.
+
+    A row number's column is called as its table appears; `rows` says of which table it is. `single`: it surely has one row at most.
+    """
+
+    sql: str
+    cells: tuple[Cell, ...]
+    rows: tuple[tuple[str, str], ...] = ()
+    single: bool = False
 
 
 def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
@@ -150,3 +175,25 @@ def fixes_unit(statement: Statement, condition: Scalar, left: frozenset[int], ri
         return frozenset()
     none = Origin("", "", frozenset())
     return statement.origins.get(one.id, none).fixes & statement.origins.get(other.id, none).fixes
+
+
+def moved(bar: Bar, names: Mapping[str, str]) -> Bar:
+    """The error bar with tables under other names; "" is the name of a table that is not named."""
+
+    def called(aggregate: str) -> str:
+        alias, _, own = aggregate.rpartition(".")
+        return f"{names[alias]}.{own}" if alias in names else aggregate
+
+    match bar:
+        case Affine():
+            return replace(bar, aggregate=called(bar.aggregate))
+        case Ratio():
+            return replace(bar, top=called(bar.top), bottom=called(bar.bottom))
+        case Combined():
+            return replace(bar, parts=tuple(part for part in (moved(one, names) for one in bar.parts) if part is not None))
+        case Either():
+            return Either(tuple(moved(one, names) for one in bar.branches))
+        case Constant() | None:
+            return bar
+        case _:
+            assert_never(bar)

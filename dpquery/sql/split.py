@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from dpquery.plan.draft import Edge, Output, Post
 from dpquery.sql import edges
-from dpquery.sql.above import Above, Where, guarded
 from dpquery.sql.bars import error_bar, is_noisy
 from dpquery.sql.fields import take
+from dpquery.sql.lift import Lifter, Where, guarded
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
 from dpquery.sql.windows import direction
@@ -44,45 +44,53 @@ class Term:
     node: exp.Expr
 
 
-def post(above: Above, parts: Parts) -> Post:
-    """The statement over the noisy table, and what its columns are."""
+def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
+    """The statement over the table, and what its columns are; those of an inner SELECT are called c0, c1, .."""
     nodes = [node for _, node in parts.items]
     shown = [edges.shown(above.statement, node) for node in nodes]
     lifted = [
         above.lift(node if one is None else one.of, Where.SELECT if one is None else Where.ORDER) for node, one in zip(nodes, shown, strict=True)
     ]
+    if inner and any(shown):
+        message = "error bars as columns are for the outermost SELECT"
+        raise above.statement.refuse("DP_INTERVAL", message, next(node for node, one in zip(nodes, shown, strict=True) if one), "them there")
     having = None if parts.having is None else guarded(above.lift(parts.having, Where.HAVING))
     qualify = None if parts.qualify is None else guarded(above.lift(parts.qualify, Where.QUALIFY))
     texts = [edges.NOTHING if one is not None and one.edge is not Edge.REPORT else guarded(node) for node, one in zip(lifted, shown, strict=True)]
     terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts)
-    edges.check_places(above.statement, nodes, parts.distinct)
+    if not inner:
+        edges.check_places(above.statement, nodes, parts.distinct)
     outputs = tuple(_output(above, name, node, one) for (name, _), node, one in zip(parts.items, lifted, shown, strict=True))
+    above.types[:] = [above.kind(node.name) if isinstance(node, exp.Column) else None for node in lifted]
+    called = [f"c{i}" if inner else quoted(output.name) for i, output in enumerate(outputs)]
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
     if parts.distinct:
-        return Post(_distinct(above, texts, outputs, terms, source) + limits, outputs, rows=())
-    names = [f"{text} AS {quoted(output.name)}" for text, output in zip(texts, outputs, strict=True)]
-    order = [term.text + term.direction for term in terms] + [f"t.k{i} NULLS LAST" for i in range(len(above.keys))]
-    ordered = f" ORDER BY {', '.join(order)}" if order else ""
-    return Post(f"SELECT {', '.join([*names, 't.__row AS __row'])} FROM {source}{ordered}{limits}", outputs)
+        return Post(_distinct(above, texts, called, terms, source) + limits, outputs, rows=())
+    rows = [*above.rows, *((alias, name, alias) for one in above.scalars for alias, name in one.rows)]
+    names = [f"{text} AS {name}" for text, name in zip(texts, called, strict=True)]
+    names += [f"t.{column} AS {column if alias == 't' else alias}" for alias, _, column in rows]
+    order = [term.text + term.direction for term in terms] + [f"t.{name} NULLS LAST" for name in above.ties]
+    ordered = f" ORDER BY {', '.join(order)}" if order and not (inner and not limits) else ""
+    return Post(f"SELECT {', '.join(names)} FROM {source}{ordered}{limits}", outputs, tuple((alias, name) for alias, name, _ in rows))
 
 
-def _output(above: Above, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
+def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
     bar = error_bar(above, node)
     if shown is None:
-        return Output(name, bar, is_noisy(node))
+        return Output(name, bar, is_noisy(above, node))
     if bar is None and shown.edge is not Edge.REPORT:
         raise above.statement.refuse("DP_INTERVAL", "this has no error bar", shown.of, "DP_INTERVAL_LOW(n) of an aggregate n, or of a ratio of two")
     return Output(name, bar, edge=shown.edge)
 
 
-def _source(above: Above, having: str | None, qualify: str | None) -> str:
-    """The noisy table with HAVING, then the windows' columns, then QUALIFY."""
+def _source(above: Lifter, having: str | None, qualify: str | None) -> str:
+    """The table with the values of subqueries, then HAVING, then the windows' columns, then QUALIFY."""
     kept = f" WHERE {having}" if having else ""
     cells = "".join(f", {text} AS p{i}" for i, text in enumerate(above.cells))
-    inner = f"noisy AS t{kept}"
+    inner = f"{with_scalars(above, above.table)} AS t{kept}"
     if cells or above.windows:
-        inner = f"(SELECT t.*{cells} FROM noisy AS t{kept}) AS t"
+        inner = f"(SELECT t.*{cells} FROM {inner}) AS t"
         kept = ""
     if above.windows:
         windows = "".join(f", {text} AS w{i}" for i, text in enumerate(above.windows))
@@ -92,10 +100,19 @@ def _source(above: Above, having: str | None, qualify: str | None) -> str:
     return f"{inner}{' AND' if kept else ' WHERE'} {qualify}"
 
 
-def _distinct(above: Above, texts: Sequence[str], outputs: Sequence[Output], terms: Sequence[Term], source: str) -> str:
+def with_scalars(above: Lifter, table: str) -> str:
+    """The table, each row with the values of subqueries y0, y1, .. and their row numbers."""
+    if not above.scalars:
+        return table
+    items = [f", x{i}.c0 AS y{i}" + "".join(f", x{i}.{alias}" for alias, _ in one.rows) for i, one in enumerate(above.scalars)]
+    joins = [f" LEFT JOIN ({one.sql}) AS x{i} ON TRUE" for i, one in enumerate(above.scalars)]
+    return f"(SELECT t.*{''.join(items)} FROM {table} AS t{''.join(joins)})"
+
+
+def _distinct(above: Lifter, texts: Sequence[str], called: Sequence[str], terms: Sequence[Term], source: str) -> str:
     """SELECT DISTINCT: ordered by its own columns only."""
     inner = ", ".join(f"{text} AS o{i}" for i, text in enumerate(texts))
-    names = ", ".join(f"t.o{i} AS {quoted(output.name)}" for i, output in enumerate(outputs))
+    names = ", ".join(f"t.o{i} AS {name}" for i, name in enumerate(called))
     found = []
     for term in terms:
         if term.output is None:
@@ -106,7 +123,7 @@ def _distinct(above: Above, texts: Sequence[str], outputs: Sequence[Output], ter
     return f"SELECT {names} FROM (SELECT DISTINCT {inner} FROM {source}) AS t ORDER BY {order}"
 
 
-def _terms(above: Above, order: exp.Order, items: Sequence[tuple[str, exp.Expr]], texts: Sequence[str]) -> list[Term]:
+def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]], texts: Sequence[str]) -> list[Term]:
     """ORDER BY: ordinals, then aliases of SELECT, then expressions."""
     found = []
     for node in take(order, "expressions")[0]:
@@ -124,14 +141,14 @@ def _terms(above: Above, order: exp.Order, items: Sequence[tuple[str, exp.Expr]]
     return found
 
 
-def _ordinal(above: Above, node: exp.Literal, items: Sequence[tuple[str, exp.Expr]]) -> int:
+def _ordinal(above: Lifter, node: exp.Literal, items: Sequence[tuple[str, exp.Expr]]) -> int:
     text = node.name
     if node.is_string or not text.isdigit() or not 1 <= int(text[:9]) <= len(items):
         raise above.statement.refuse("ORDINAL", f"ORDER BY {text[:20]}: SELECT has {len(items)} columns", node, "a column by name")
     return int(text) - 1
 
 
-def _alias(above: Above, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> int | None:
+def _alias(above: Lifter, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> int | None:
     """The place of the output that a bare name names."""
     if not isinstance(node, exp.Column):
         return None

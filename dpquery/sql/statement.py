@@ -1,14 +1,16 @@
-"""The outermost SELECT: one aggregate block over private rows, and what stands above the noise."""
+"""A SELECT that aggregates private rows: one release, and what stands right above its noise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.draft import FIRST, Block, Draft, Question
+from dpquery.plan.draft import FIRST, Block, Draft, Post
 from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
@@ -17,12 +19,12 @@ from dpquery.sql import keys as grouping
 from dpquery.sql import options as settings
 from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
-from dpquery.sql.clause import Option
+from dpquery.sql.clause import HINT, Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
-from dpquery.sql.select import Env, check_unread, kept, named_item, set_operation, star, tables
-from dpquery.sql.sides import Bound, Open
+from dpquery.sql.select import Env, check_unread, kept, named_item, star, tables
+from dpquery.sql.sides import Bound, Open, Released
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate, like, misspelled
 from dpquery.sql.windows import window
@@ -30,9 +32,16 @@ from dpquery.sql.windows import window
 GREATEST = 2**63 - 1
 
 
+class Readers(Protocol):
+    """Who reads what stands above the noise."""
+
+    def scalar(self, node: exp.Expr, env: Env) -> Released:
+        """A subquery that is a value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The clauses of the outermost SELECT, unwrapped."""
+    """The clauses of a SELECT, unwrapped."""
 
     items: Sequence[exp.Expr]
     distinct: exp.Distinct | None
@@ -45,39 +54,44 @@ class Clauses:
     offset: int | None
 
 
-def question(statement: Statement, tree: exp.Expr, options: tuple[Option, ...]) -> Question:
-    """The statement, read in full."""
-    select = _select(statement, tree)
-    clause, first, joins = take(select, *ALL)[:3]
-    clauses = _clauses(statement, select)
-    env = Env().within(statement, clause)
-    side = tables(statement, first, joins or (), clauses.where, env, select)
+ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset", "hint")
+
+
+def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | None:
+    """The options of the SELECT's own DIFFERENTIAL_PRIVACY clause; None where it has none."""
+    hint = take(select, *ALL)[-1]
+    if hint is None:
+        return None
+    (mark,) = take(hint, "expressions")[0]
+    return statement.clauses[int(mark.name.removeprefix(HINT))]
+
+
+def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, inner: bool = False) -> tuple[Above, Post]:
+    """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it."""
+    name = table_name(next(statement.noisy))
+    own = replace(statement, tables={})
+    ctes, first, joins = take(select, *ALL)[:3]
+    clauses = read_clauses(own, select)
+    inside = env.within(own, ctes)
+    side = tables(own, first, joins or (), clauses.where, inside, select)
     if isinstance(side, Open):
         message = "only public tables are read: there is nothing to protect"
         raise statement.refuse("PUBLIC_ONLY", message, first, "a private table, or the public table queried directly")
-    chosen = settings.chosen(statement, options)
-    settings.check_unit(statement, chosen, side, owning(side.rel))
-    found = _block(statement, side, clauses, chosen, first)
-    check_unread(statement, clause, env)
-    _check_named(statement)
+    chosen = settings.chosen(own, clause(statement, select) or ())
+    settings.check_unit(own, chosen, side, owning(side.rel))
+    found = _block(own, side, clauses, chosen, first, name, readers, inside, inner)
+    check_unread(own, ctes, inside)
     return found
 
 
-ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset")
+def table_name(number: int) -> str:
+    """The noisy table of a statement's release, by its number."""
+    return FIRST if number == 0 else f"{FIRST}_{number}"
 
 
-def _select(statement: Statement, tree: exp.Expr) -> exp.Select:
-    while isinstance(tree, exp.Subquery):
-        (tree,) = take(tree, "this")
-    if isinstance(tree, exp.SetOperation):
-        raise set_operation(statement, tree)
-    if not isinstance(tree, exp.Select):
-        raise statement.refuse("NOT_A_SELECT", f"{type(tree).__name__.upper()} is not answered: only SELECT is", tree, "a SELECT statement")
-    return tree
-
-
-def _clauses(statement: Statement, select: exp.Select) -> Clauses:
-    _, _, _, items, distinct, where, group, having, qualify, order, limit, offset = take(select, *ALL)
+def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
+    """The clauses of a SELECT, unwrapped."""
+    _, _, _, items, distinct, where, group, having, qualify, order, limit, offset, _ = take(select, *ALL)
     if distinct is not None and take(distinct, "on")[0] is not None:
         raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", distinct, "GROUP BY, or DISTINCT")
     return Clauses(
@@ -88,12 +102,12 @@ def _clauses(statement: Statement, select: exp.Select) -> Clauses:
         None if having is None else take(having, "this")[0],
         None if qualify is None else take(qualify, "this")[0],
         order,
-        _whole(statement, limit, "LIMIT"),
-        _whole(statement, offset, "OFFSET"),
+        whole_number(statement, limit, "LIMIT"),
+        whole_number(statement, offset, "OFFSET"),
     )
 
 
-def _whole(statement: Statement, node: exp.Expr | None, clause: str) -> int | None:
+def whole_number(statement: Statement, node: exp.Expr | None, clause: str) -> int | None:
     """The literal number of LIMIT or OFFSET."""
     if node is None:
         return None
@@ -113,7 +127,9 @@ def _whole(statement: Statement, node: exp.Expr | None, clause: str) -> int | No
 # ---- the block -----------------------------------------------------------------------------------------------------------------------
 
 
-def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, first: exp.From) -> Question:
+def _block(
+    statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, first: exp.From, name: str, readers: Readers, env: Env, inner: bool
+) -> tuple[Above, Post]:
     items = _items(statement, side, clauses)
     aliases: dict[str, exp.Expr] = {}
     for alias, _, node in items:
@@ -123,9 +139,10 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, 
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
     keys, distinct = _keys(statement, whole, clauses, named, scope)
-    above = Above(statement, scope, whole.rel, keys, aliases, window)
+    alias = f"r{next(statement.copies)}" if inner else "t"
+    above = Above(statement, scope, aliases, window, partial(readers.scalar, env=env), rel=whole.rel, keys=keys, name=name, alias=alias)
     parts = split.Parts(named, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, distinct)
-    post = split.post(above, parts)
+    post = split.post(above, parts, inner)
     if not keys and not above.asks:
         raise _raw(statement, items[0][2] if items else None)
     asks, sources, warnings = tuple(above.asks), _sources(statement, whole, keys, chosen), list[str]()
@@ -142,7 +159,9 @@ def _block(statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, 
         contributions=settings.contributions(statement, chosen, whole.rel, bool(keys), asks, first),
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
     )
-    return Question((Block(FIRST, draft, chosen.price),), post, tuple(warnings))
+    statement.blocks.append(Block(name, draft, chosen.price))
+    statement.warnings.extend(warnings)
+    return above, post
 
 
 def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[str, str, exp.Expr], ...]:
@@ -191,7 +210,7 @@ def _keys(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[t
         named = grouping.grouped(statement, clauses.group, items, scope)
         return grouping.keyed(statement, named, scope, side), clauses.distinct is not None
     tops = [node for _, node in items] + [n for n in (clauses.having, clauses.qualify, clauses.order) if n is not None]
-    if any(_aggregates(node) for node in tops) or clauses.having is not None:
+    if any(holds_aggregate(node) for node in tops) or clauses.having is not None:
         return (), clauses.distinct is not None
     for node in tops:
         for below in node.walk():
@@ -203,7 +222,7 @@ def _keys(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[t
     return grouping.keyed(statement, items, scope, side), False
 
 
-def _aggregates(node: exp.Expr) -> bool:
+def holds_aggregate(node: exp.Expr) -> bool:
     """Whether the expression holds an aggregate; the function of a window is none, but its arguments may hold one."""
     waiting = [node]
     while waiting:
@@ -250,11 +269,3 @@ def _check_kept(
                 raise statement.refuse("KEPT_PUBLIC", message, first, "the condition in ON, or in a subquery, or an INNER JOIN")
     if any(ask.card != "units" and (ask.argument is None or all(c.public in side.kept for c in columns(ask.argument))) for ask in above.asks):
         warnings.append("rows of the public table without a match are listed as keys, but COUNT(*) and aggregates of public columns leave them out")
-
-
-def _check_named(statement: Statement) -> None:
-    """Refuses named arguments that were cut out of the text but that no aggregate has read."""
-    for start, arguments in statement.named.items():
-        if start not in statement.used:
-            message = f"{arguments[0].name} => belongs to COUNT, SUM or AVG"
-            raise statement.refuse_at("NAMED_ARGUMENT", message, arguments[0].position, "the argument inside an aggregate")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from dpquery.sql.above import Above
 from dpquery.sql.fields import take
+from dpquery.sql.lift import Lifter
 from dpquery.sql.public import written
 from dpquery.values.types import Kind
 
@@ -32,7 +32,7 @@ SINGLE: dict[type[exp.Expr], str] = {
 SIDES = ("preceding", "following")
 
 
-def window(above: Above, node: exp.Window) -> str:
+def window(above: Lifter, node: exp.Window) -> str:
     """The window's SQL over cells of the noisy table."""
     function, partition, order, spec, over, alias = take(node, "this", "partition_by", "order", "spec", "over", "alias")
     if alias is not None or (over is not None and str(over).upper() != "OVER"):
@@ -40,14 +40,14 @@ def window(above: Above, node: exp.Window) -> str:
     by = [_sql(above.cell(one)) for one in partition or ()]
     terms = [] if order is None else ordered(above, order)
     if isinstance(function, ORDERED) or _counts_rows(spec):
-        terms += [f"t.k{i} NULLS LAST" for i in range(len(above.keys))]
+        terms += [f"t.{name} NULLS LAST" for name in above.ties]
     parts = ["PARTITION BY " + ", ".join(by)] if by else []
     parts += ["ORDER BY " + ", ".join(terms)] if terms else []
     parts += [_frame(above, spec)] if spec is not None else []
     return f"{_call(above, function)} OVER ({' '.join(parts)})"
 
 
-def ordered(above: Above, order: exp.Order) -> list[str]:
+def ordered(above: Lifter, order: exp.Order) -> list[str]:
     """The terms of ORDER BY inside a window."""
     found = []
     for term in take(order, "expressions")[0]:
@@ -70,7 +70,7 @@ def _counts_rows(spec: exp.WindowSpec | None) -> bool:
     return spec is not None and str(take(spec, "kind", "start", "start_side", "end", "end_side")[0] or "").upper() == "ROWS"
 
 
-def _frame(above: Above, spec: exp.WindowSpec) -> str:
+def _frame(above: Lifter, spec: exp.WindowSpec) -> str:
     kind, start, start_side, end, end_side = take(spec, "kind", "start", "start_side", "end", "end_side")
     word = str(kind or "ROWS").upper()
     if word not in ("ROWS", "RANGE", "GROUPS"):
@@ -79,7 +79,7 @@ def _frame(above: Above, spec: exp.WindowSpec) -> str:
     return f"{word} BETWEEN {ends[0]} AND {ends[1]}"
 
 
-def _edge(above: Above, spec: exp.WindowSpec, word: str, at: object, side: object) -> str:
+def _edge(above: Lifter, spec: exp.WindowSpec, word: str, at: object, side: object) -> str:
     text = str(at).upper()
     if text == "CURRENT ROW" and not side:
         return text
@@ -92,7 +92,7 @@ def _edge(above: Above, spec: exp.WindowSpec, word: str, at: object, side: objec
     raise above.statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW")
 
 
-def _whole(above: Above, node: exp.Expr, least: int) -> int:
+def _whole(above: Lifter, node: exp.Expr, least: int) -> int:
     """A literal whole number."""
     text, is_string = take(node, "this", "is_string") if isinstance(node, exp.Literal) else ("", True)
     if is_string or not str(text).isdigit() or len(str(text)) > 7 or not least <= int(str(text)) <= FARTHEST:
@@ -100,7 +100,7 @@ def _whole(above: Above, node: exp.Expr, least: int) -> int:
     return int(str(text))
 
 
-def _call(above: Above, node: exp.Expr) -> str:
+def _call(above: Lifter, node: exp.Expr) -> str:
     match node:
         case exp.RowNumber() | exp.Rank() | exp.DenseRank() | exp.PercentRank() | exp.CumeDist():
             take(node)
@@ -116,7 +116,7 @@ def _call(above: Above, node: exp.Expr) -> str:
             return f"nth_value({_sql(above.cell(this))}, {_whole(above, offset, 1)})"
         case exp.Sum() | exp.Avg():
             (this,) = take(node, "this")
-            return f"{SINGLE[type(node)]}({_summable(above, this)})"
+            return f"{SINGLE[type(node)]}({summable(above, this)})"
         case exp.Min() | exp.Max() | exp.FirstValue() | exp.LastValue():
             (this,) = take(node, "this")
             return f"{SINGLE[type(node)]}({_sql(above.cell(this))})"
@@ -131,7 +131,7 @@ def _call(above: Above, node: exp.Expr) -> str:
             )
 
 
-def _count(above: Above, node: exp.Count) -> str:
+def _count(above: Lifter, node: exp.Count) -> str:
     this, _ = take(node, "this", "big_int")
     if this is None or isinstance(this, exp.Star):
         return "count(*)"
@@ -140,7 +140,7 @@ def _count(above: Above, node: exp.Count) -> str:
     return f"count({_sql(above.cell(this))})"
 
 
-def _shifted(above: Above, node: exp.Lag | exp.Lead) -> str:
+def _shifted(above: Lifter, node: exp.Lag | exp.Lead) -> str:
     this, offset, default = take(node, "this", "offset", "default")
     args = [_sql(above.cell(this)), str(1 if offset is None else _whole(above, offset, 0))]
     if default is not None:
@@ -148,7 +148,7 @@ def _shifted(above: Above, node: exp.Lag | exp.Lead) -> str:
     return f"{'lag' if isinstance(node, exp.Lag) else 'lead'}({', '.join(args)})"
 
 
-def _summable(above: Above, node: exp.Expr) -> str:
+def summable(above: Lifter, node: exp.Expr) -> str:
     """The argument of SUM or AVG in a type whose sum cannot overflow: 64-bit integers and doubles as they are, decimals with room to spare."""
     lifted = above.cell(node)
     kind = above.kind(lifted.name)

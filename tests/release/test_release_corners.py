@@ -29,14 +29,14 @@ PRICED = cast(Any, SimpleNamespace(noises=NOISES))
 
 def test_merged_rows_have_no_bars_and_no_word_on_them() -> None:
     outputs = (Output("n", Affine("a0"), True), Output("k"))
-    assert bars.intervals(outputs, None, NOISY, RELEASE, PRICED, C95) == (None, None)
-    assert answer.valueless(outputs, cast(Any, None), None, NOISY) == ()
+    assert bars.intervals(outputs, {}, C95) == (None, None)
+    assert answer.valueless(outputs, cast(Any, None), {}) == ()
 
 
 def test_a_ratio_of_more_than_two_noises_has_no_bar() -> None:
     """Fieller's interval is for one noise over another; a mean is two."""
     for ratio in (Ratio("a2", "a0"), Ratio("a0", "a2")):
-        assert bars.intervals((Output("r", ratio, True),), [0, 1], NOISY, RELEASE, PRICED, C95) == ((None, None),)
+        assert bars.intervals((Output("r", ratio, True),), {"t": bars.Released(RELEASE, NOISY, PRICED, [0, 1])}, C95) == ((None, None),)
 
 
 def test_the_root_of_what_no_double_holds_ends_at_the_value_itself() -> None:
@@ -55,7 +55,7 @@ def test_an_upper_part_that_breaks_leaves_what_was_released(monkeypatch: pytest.
         return run(how, columns, limits)
 
     monkeypatch.setattr(post, "run", broken)
-    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), given, RELEASE, Limits())
+    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), {"noisy": given}, {"noisy": RELEASE}, Limits())
     assert [output.name for output in how.outputs] == ["k", "COUNT(*)", "AVG(x)"]
     assert [output.noisy for output in how.outputs] == [False, True, True]
     assert [column.to_pylist() for column in table.columns] == [["a", "b"], [3, 4], [5, 6], [0, 1]]

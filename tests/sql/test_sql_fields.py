@@ -15,7 +15,7 @@ from dpquery.plan.draft import Question
 from dpquery.sql.dialect import parse
 from dpquery.sql.fields import rebuild, take, unset
 from dpquery.sql.names import Statement
-from dpquery.sql.statement import question
+from dpquery.sql.question import question
 
 STATEMENTS = [
     "SELECT country, COUNT(*) AS n, SUM(age) FILTER (WHERE age > 3) FROM users WHERE city IN ('a', 'b') GROUP BY country HAVING n > 3 "
@@ -38,7 +38,7 @@ SPELLING = {
 
 def read(sql: str, tree: exp.Expr | None = None) -> Question:
     parsed = parse(sql)
-    return question(Statement(schema(), sql, parsed.named, NOW), tree or parsed.tree, parsed.options or ())
+    return question(Statement(schema(), sql, parsed.named, NOW, parsed.clauses), tree or parsed.tree)
 
 
 def dummies() -> Iterator[Any]:

@@ -1,0 +1,308 @@
+"""Expressions above the noise: the parser's tree is kept, its names become columns of a table `t` of released values.
+
+What the table's own columns are is for each kind of table to say. Whatever is not built from them by the allow-list is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from sqlglot import exp
+
+from dpquery.plan.coerce import LONGEST
+from dpquery.sql import edges
+from dpquery.sql.abroad import rounding, wide
+from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
+from dpquery.sql.casts import sizes
+from dpquery.sql.clock import told
+from dpquery.sql.fields import rebuild, take
+from dpquery.sql.names import Scope, Statement
+from dpquery.sql.public import written
+from dpquery.sql.sides import Bar, Cell, Released
+from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
+from dpquery.values.types import INTEGER, Type
+
+OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
+FRACTIONS = ("DOUBLE", "FLOAT", "DECIMAL")
+MOST_NODES = 20_000  # lifted for one statement, aliases written out
+MOST_JOINED = 64  # texts of at most LONGEST characters
+
+
+class Where(Enum):
+    """Where an expression stands: what an unqualified name means there, and whether a window may stand there."""
+
+    SELECT = auto()
+    HAVING = auto()
+    QUALIFY = auto()
+    ORDER = auto()
+    WINDOW = auto()
+
+
+@dataclass(slots=True)
+class Lifter:
+    """What is collected while expressions over released values are read: each becomes one over the columns of a table `t`."""
+
+    statement: Statement
+    scope: Scope
+    aliases: Mapping[str, exp.Expr]
+    window: Callable[[Lifter, exp.Window], str]  # how a window is read; it reads its arguments as cells
+    scalar: Callable[[exp.Expr], Released]  # how a subquery that is a value is read
+    types: list[Type | None] = field(default_factory=list)  # of the outputs, where they are known
+    scalars: list[Released] = field(default_factory=list)
+    subqueries: dict[int, str] = field(default_factory=dict)  # their columns, by id of their node
+    windows: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    whole: set[str] = field(default_factory=set)  # cells that hold 64-bit integers
+    lifted: int = 0
+    joined: int = 0  # texts
+
+    def lift(self, node: exp.Expr, where: Where) -> exp.Expr:
+        """The expression over the noisy table's columns."""
+        self.lifted += 1
+        if self.lifted > MOST_NODES:
+            raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
+        if isinstance(node, exp.DPipe | exp.Concat):
+            self._check_joined(node)
+        found = self._key(node) or told(node, self.scope)
+        if found is not None:
+            return found
+        match node:
+            case exp.Column():
+                return self._column(node, where)
+            case exp.Window():
+                return self._window(node, where)
+            case exp.DataType():
+                return self._type(node)
+            case exp.Query() | exp.Subquery():
+                return self._subquery(node)
+            case _ if self._asks(node):
+                return self._aggregate(node)
+            case _:
+                return self._plain(node, where)
+
+    # ---- what differs between tables --------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> str:
+        """The text of the table, a name or a subquery in brackets."""
+        raise NotImplementedError
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        """Its columns that hold row numbers of noisy tables: how the table appears, its name, the column."""
+        raise NotImplementedError
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        """The columns that tell its rows apart."""
+        raise NotImplementedError
+
+    def _key(self, node: exp.Expr) -> exp.Expr | None:
+        """The column of the table that the node is, as a key of GROUP BY; None where it is none."""
+        raise NotImplementedError
+
+    def _column(self, node: exp.Column, where: Where) -> exp.Expr:
+        """What a name means that is no key."""
+        raise NotImplementedError
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        """The column of an aggregate."""
+        raise NotImplementedError
+
+    def kind(self, name: str) -> Type | None:
+        """The type of a column of the table or of a cell, where it is known."""
+        raise NotImplementedError
+
+    def summed(self, name: str) -> bool:
+        """Whether a column is a sum."""
+        return False
+
+    def own(self, name: str) -> Cell | None:
+        """What is known of a column of the table; None of one that is computed above it."""
+        raise NotImplementedError
+
+    def card(self, name: str) -> str:
+        """The card of an aggregate, by the name that error bars call it."""
+        return self.statement.cards[name]
+
+    # ---- what does not ----------------------------------------------------------------------------------------------------------
+
+    def bar(self, node: exp.Column) -> Bar:
+        """How the column's error bar follows from those of aggregates."""
+        found = self._cell(node.name)
+        return None if found is None else found.bar
+
+    def is_noisy(self, node: exp.Column) -> bool:
+        """Whether there is noise in the column."""
+        found = self._cell(node.name)
+        return found is None or found.noisy
+
+    def _cell(self, name: str) -> Cell | None:
+        return self.scalars[int(name[1:])].cells[0] if name.startswith("y") else self.own(name)
+
+    def _subquery(self, node: exp.Expr) -> exp.Expr:
+        """The column of a subquery that is a value: one column of at most one row, joined to each row of the table."""
+        if id(node) not in self.subqueries:
+            found = self.scalar(node)
+            self.subqueries[id(node)] = f"y{len(self.scalars)}"
+            self.scalars.append(found)
+        return exp.column(self.subqueries[id(node)], table="t")
+
+    def _check_joined(self, node: exp.Expr) -> None:
+        """Refuses texts joined so often that one row's would be beyond all measure: the engine's own limit on memory does not count every text."""
+        self.joined += 1 if isinstance(node, exp.DPipe) else len(node.expressions)
+        if self.joined > MOST_JOINED:
+            raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_JOINED} texts joined above the noise, aliases written out", node)
+
+    def _asks(self, node: exp.Expr) -> bool:
+        while isinstance(node, WRAPPERS):
+            node = node.this
+        return is_aggregate(node)
+
+    def _window(self, node: exp.Window, where: Where) -> exp.Expr:
+        if where in (Where.HAVING, Where.WINDOW):
+            what = "HAVING" if where is Where.HAVING else "another window"
+            raise self.statement.refuse("WINDOW", f"a window inside {what} is not possible", node, "QUALIFY, or ORDER BY")
+        text = self.window(self, node)
+        if text not in self.windows:
+            self.windows.append(text)
+        return exp.column(f"w{self.windows.index(text)}", table="t")
+
+    def cell(self, node: exp.Expr) -> exp.Column:
+        """A column that holds the expression below the windows: an argument of a window, or what it is ordered by."""
+        lifted = self.lift(node, Where.WINDOW)
+        if isinstance(lifted, exp.Column):
+            return lifted
+        text = guarded(lifted)
+        if text not in self.cells:
+            self.cells.append(text)
+        name = f"p{self.cells.index(text)}"
+        if self._integral(lifted):
+            self.whole.add(name)
+        return exp.column(name, table="t")
+
+    def _integral(self, node: exp.Expr) -> bool:
+        """Whether the expression is surely of DuckDB's 64-bit integers."""
+        match node:
+            case exp.Column():
+                return self.kind(node.name) == INTEGER
+            case exp.Literal():
+                return not node.is_string and node.name.isdigit() and len(node.name) < 10
+            case exp.Add() | exp.Sub() | exp.Mul():
+                return self._integral(node.left) and self._integral(node.right)
+            case exp.Paren() | exp.Neg():
+                return self._integral(node.this)
+            case _:
+                return False
+
+    def _type(self, node: exp.DataType) -> exp.Expr:
+        """The type, made anew: of the parser's only its name and its digits are kept."""
+        kind, params, _nested = take(node, "this", "expressions", "nested")
+        name, found = str(getattr(kind, "name", kind)), sizes(node)
+        if name not in TYPES or (params and (name != "DECIMAL" or len(found) > 2 or not all(0 <= size <= 38 for size in found))):
+            what = name if name not in TYPES else f"{name} of that size"
+            raise self.statement.refuse(
+                "TYPE_NOT_ALLOWED", f"no cast to {what} above the noise", node, "BIGINT, DECIMAL(p, s), DOUBLE, VARCHAR, DATE"
+            )
+        return exp.DataType(this=kind, expressions=[exp.DataTypeParam(this=exp.Literal.number(size)) for size in found])
+
+    def _plain(self, node: exp.Expr, where: Where) -> exp.Expr:
+        if isinstance(node, exp.Exists):
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
+        if isinstance(node, exp.In):
+            self._check_in(node)
+        if isinstance(node, exp.SafeDivide):
+            top, bottom = (self.lift(side, where) for side in take(node, "this", "expression"))
+            return exp.Div(this=exp.paren(top, copy=False), expression=exp.Nullif(this=bottom, expression=exp.Literal.number(0)))
+        if isinstance(node, exp.Div) and take(node, *NODES[exp.Div])[2]:
+            return self._typed_division(node, where)
+        if isinstance(node, exp.Cast) and rounding(node) is not None:
+            return self._rounded(node, where)
+        if isinstance(node, exp.Star):
+            raise self.statement.refuse("STAR", "a star cannot stand beside aggregates", node, "the keys by name")
+        if isinstance(node, exp.Literal) and not node.name.isprintable() and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in node.name):
+            raise self.statement.refuse("BAD_LITERAL", "a text holds a character that cannot be passed on", node)
+        if isinstance(node, exp.Literal) and len(node.name) > LONGEST:
+            raise self.statement.refuse("TOO_COMPLEX", f"a literal has more than {LONGEST} characters", node)
+        names = NODES.get(type(node))
+        if called(node) in edges.NAMES:
+            raise edges.misplaced(self.statement, node)
+        if called(node) in FUNCTIONS:
+            names = ("this", "expressions")
+            self._check_call(node)
+        if names is None:
+            what = self.statement.spelled(node)
+            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise{like(node)}", node, OFFERED)
+        return self.lift_children(node, where)
+
+    def lift_children(self, node: exp.Expr, where: Where) -> exp.Expr:
+        """The node itself, over the noisy table's columns."""
+        names = ("this", "expressions") if called(node) in FUNCTIONS else NODES[type(node)]
+        return rebuild(node, names, lambda child: self.lift(child, where))
+
+    def _check_in(self, node: exp.In) -> None:
+        _, listed, query, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
+        if query is not None:
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        if not (listed or unnest or field is not None):
+            raise self.statement.refuse("SYNTAX", "IN stands without a list", node, "x IN (1, 2, 3)")
+
+    def _typed_division(self, node: exp.Div, where: Where) -> exp.Expr:
+        """A division in a dialect that divides integers into integers: as that dialect would do it, refused where it is not known which it is."""
+        left, right = (exp.paren(self.lift(side, where), copy=False) for side in take(node, *NODES[exp.Div])[:2])
+        kinds = self._whole(left), self._whole(right)
+        if kinds == (True, True):
+            return exp.IntDiv(this=left, expression=right)
+        if False in kinds:
+            return exp.Div(this=left, expression=right, typed=False, safe=False)
+        message = "this dialect divides integers into integers, and whether these are some is not known"
+        raise self.statement.refuse("DIVISION_TYPE", message, node, "CAST(x AS DOUBLE PRECISION) / y, or FLOOR of that")
+
+    def _whole(self, node: exp.Expr) -> bool | None:
+        """Whether an expression is of 64-bit integers in every dialect, surely (True) or surely not (False). A sum of integers may be a numeric."""
+        match node:
+            case exp.Column():
+                kind = self.kind(node.name)
+                return None if kind is None or (kind == INTEGER and self.summed(node.name)) else kind == INTEGER
+            case exp.Literal():
+                if node.is_string or (node.name.isdigit() and len(node.name) > 9):
+                    return None
+                return node.name.isdigit()
+            case exp.Add() | exp.Sub() | exp.Mul():
+                sides = self._whole(node.left), self._whole(node.right)
+                return False if False in sides else None if None in sides else True
+            case exp.Div():
+                return False
+            case exp.IntDiv():
+                return True
+            case exp.Paren() | exp.Neg():
+                return self._whole(node.this)
+            case exp.Cast() | exp.TryCast():
+                return False if str(getattr(node.to.this, "name", "")) in FRACTIONS else None
+            case _:
+                return None
+
+    def _rounded(self, node: exp.Cast, where: Where) -> exp.Expr:
+        """A cast to integers in a dialect that gets rid of fractions in another way than DuckDB."""
+        found, way = self.lift_children(node, where), rounding(node)
+        if way is not None and not self._integral(found.this):
+            found.set("this", way(this=found.this))
+        if wide(node):
+            found.set("to", exp.DataType(this=exp.DType.BIGINT))
+        return found
+
+    def _check_call(self, node: exp.Expr) -> None:
+        _, args = take(node, "this", "expressions")
+        if called(node).startswith("date") and not (args and isinstance(args[0], exp.Literal)):
+            raise self.statement.refuse("WRONG_ARGUMENTS", "date_part takes a literal part", node, "date_part('year', d)")
+
+
+def guarded(lifted: exp.Expr) -> str:
+    """The text of an expression that is NULL where it would fail."""
+    text = written(lifted)
+    bare = lifted
+    while isinstance(bare, exp.Paren):
+        bare = bare.this
+    return text if isinstance(bare, exp.Column | exp.Literal | exp.Null | exp.Boolean) else f"TRY({text})"

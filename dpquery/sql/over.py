@@ -1,0 +1,338 @@
+"""SELECT over released values: joins, conditions, groups and set operations above the noise, all of it as text of our own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpquery.plan.draft import Either, Post
+from dpquery.plan.scalar import Column, Scalar
+from dpquery.sql.bars import is_noisy
+from dpquery.sql.fields import take
+from dpquery.sql.lift import Lifter, Where, guarded
+from dpquery.sql.names import Field, Frame, Merged, Source, Statement, column_name, fold, identifier
+from dpquery.sql.public import written
+from dpquery.sql.refuse import near
+from dpquery.sql.rowwise import conjunct_nodes
+from dpquery.sql.sides import Cell, Released
+from dpquery.sql.split import with_scalars
+from dpquery.sql.unanswered import WRAPPERS
+from dpquery.sql.windows import summable
+from dpquery.values.types import INTEGER, NULL, Type
+
+JOINS = {"LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "INNER": "INNER", "CROSS": "INNER", "OUTER": "", "NATURAL": ""}
+SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
+PLAIN: dict[type[exp.Expr], str] = {exp.Min: "min", exp.Max: "max", exp.Median: "median"}
+OFFERED = "COUNT, SUM, AVG, MIN, MAX or MEDIAN of released values"
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """Released relations joined: SQL with columns c0, c1, .. as `cells` and the row numbers of `rows`; `places` has each column's place by id."""
+
+    sql: str
+    cells: tuple[Cell, ...]
+    rows: tuple[tuple[str, str], ...]
+    frame: Frame
+    places: Mapping[int, int]
+    single: bool = False  # one row at most
+
+
+def flat(statement: Statement, released: Released, alias: str, names: Sequence[str], place: int) -> Flat:
+    """One relation under its alias, its first columns under the alias's names."""
+    called = [names[i] if i < len(names) else cell.name for i, cell in enumerate(released.cells)]
+    columns = [Column(next(statement.ids), name, cell.type or NULL) for name, cell in zip(called, released.cells, strict=True)]
+    frame = Frame((Source(alias, tuple(Field(c.name, c) for c in columns), place),))
+    return Flat(released.sql, released.cells, released.rows, frame, {c.id: i for i, c in enumerate(columns)}, released.single)
+
+
+# ---- joins ---------------------------------------------------------------------------------------------------------------------------
+
+
+def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: Lifter) -> Flat:
+    """Two relations joined as written. `over` gives the lifter of the condition what it needs besides them."""
+    _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
+    words = [str(word).upper() for word in (side, kind, method) if word]
+    if any(word not in JOINS for word in words):
+        word = next(word for word in words if word not in JOINS)
+        raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN of released tables is not supported", _at(node), "INNER, LEFT, RIGHT or FULL JOIN")
+    way = next((JOINS[word] for word in words if JOINS[word]), "INNER")
+    names = [identifier(name) for name in using or ()]
+    if "NATURAL" in words:
+        names = [name for name in left.frame.names() if right.frame.find(name)]
+    if on is None and not names and way != "INNER":
+        raise statement.refuse("JOIN_CONDITION", f"{way} JOIN has no condition", _at(node), "ON .. or USING (..)")
+    width = len(left.cells)
+    places = {**left.places, **{i: width + place for i, place in right.places.items()}}
+    both = Flat("", (*left.cells, *right.cells), (*left.rows, *right.rows), Frame((*left.frame.sources, *right.frame.sources)), places)
+    pairs = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
+    tests = [f"l.c{left.places[a.id]} = r.c{right.places[b.id]}" for a, b in pairs]
+    tests += [] if on is None else _conditions(statement, both, on, width, over)
+    return _merged(statement, both, (left, right), way, list(zip(names, pairs, strict=True)), " AND ".join(tests) or "TRUE")
+
+
+def _at(node: exp.Join) -> exp.Expr:
+    found: exp.Expr = take(node, "this", "on", "side", "kind", "method", "using")[0]
+    return found
+
+
+def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
+    found = side.frame.find(name)
+    if len(found) != 1 or not isinstance(found[0].value, Column):
+        what = "is in several tables" if found else "is not in both tables"
+        raise statement.refuse("USING", f"column {name!r} {what}{near(name, side.frame.names())}", _at(node), "ON .. with the condition")
+    return found[0].value
+
+
+def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over: Lifter) -> list[str]:
+    """ON, condition by condition. A plain equality stays bare, so that the engine can hash it; of all others what fails is NULL."""
+
+    def placed(below: exp.Expr) -> exp.Expr:
+        if not isinstance(below, exp.Column):
+            return below
+        place = int(below.name[1:])
+        return exp.column(f"c{place if place < width else place - width}", table="l" if place < width else "r")
+
+    lifter = Over(statement, scope=replace(over.scope, frame=both.frame), aliases={}, window=over.window, scalar=over.scalar, flat=both)
+    found = []
+    for part in conjunct_nodes(on):
+        lifted = lifter.lift(part, Where.HAVING)
+        sides = take(lifted, "this", "expression") if isinstance(lifted, exp.EQ) else ()
+        kinds = {lifter.kind(one.name) if isinstance(one, exp.Column) else None for one in sides}
+        known = len(kinds) == 1 and None not in kinds
+        if lifter.scalars:
+            raise statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery in ON is not supported", part, "the condition in WHERE")
+        moved = lifted.transform(placed)
+        found.append(written(moved) if known else guarded(moved))
+    return found
+
+
+def _merged(
+    statement: Statement, both: Flat, sides: tuple[Flat, Flat], way: str, using: Sequence[tuple[str, tuple[Column, Column]]], test: str
+) -> Flat:
+    left, right = sides
+    items = [f"l.c{i} AS c{i}" for i in range(len(left.cells))] + [f"r.c{i} AS c{len(left.cells) + i}" for i in range(len(right.cells))]
+    cells, places, merged = list(both.cells), dict(both.places), [*left.frame.merged, *right.frame.merged]
+    where = (frozenset(s.place for s in left.frame.sources), frozenset(s.place for s in right.frame.sources))
+    for name, (a, b) in using:
+        value: Scalar = b if way == "RIGHT" else a
+        if way == "FULL":
+            one, other = both.cells[both.places[a.id]], both.cells[both.places[b.id]]
+            value = Column(next(statement.ids), name, a.type)
+            places[value.id] = len(cells)
+            items.append(f"coalesce(l.c{left.places[a.id]}, r.c{right.places[b.id]}) AS c{len(cells)}")
+            cells.append(Cell(name, one.type if one.type == other.type else None, one.noisy or other.noisy))
+        merged = [one for one in merged if fold(one.name) != fold(name)] + [Merged(name, value, where[0] | where[1])]
+    items += [f"l.{alias}" for alias, _ in left.rows] + [f"r.{alias}" for alias, _ in right.rows]
+    sql = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {way} JOIN ({right.sql}) AS r ON {test}"
+    return Flat(sql, tuple(cells), both.rows, Frame(both.frame.sources, tuple(merged)), places, left.single and right.single)
+
+
+# ---- SELECT --------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Over(Lifter):
+    """Expressions over released relations, row by row. `kept` is the text of WHERE over the rows with `subqueries` of its own."""
+
+    flat: Flat = field(kw_only=True)
+    filtered: str = ""
+
+    @property
+    def table(self) -> str:
+        return self.filtered or f"({self.flat.sql})"
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        return tuple((alias, name, alias) for alias, name in self.flat.rows)
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        return tuple(alias for alias, _ in self.flat.rows) or tuple(f"c{i}" for i in range(len(self.flat.cells)))
+
+    def _key(self, node: exp.Expr) -> exp.Expr | None:
+        return None
+
+    def _column(self, node: exp.Column, where: Where) -> exp.Expr:
+        """A column of the relations, or an alias of SELECT where the engine looks there."""
+        seen = self.scope.find(node)
+        name, table = column_name(node, self.statement.source)
+        alias = self.aliases.get(fold(name)) if table is None else None
+        if alias is not None and (seen is None or where in (Where.ORDER, Where.QUALIFY)):
+            return exp.paren(self.lift(alias, where), copy=False)
+        if seen is None:
+            raise self.scope.unknown(node)
+        if not isinstance(seen.value, Column):
+            raise AssertionError("released relations have columns only")
+        return exp.column(f"c{self.flat.places[seen.value.id]}", table="t")
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        raise self.statement.refuse("MISPLACED_AGGREGATE", "an aggregate here is not supported", node, "HAVING for conditions on aggregates")
+
+    def kind(self, name: str) -> Type | None:
+        if name in self.whole:
+            return INTEGER
+        found = self._cell(name) if name[0] in "cy" else None
+        return None if found is None else found.type
+
+    def own(self, name: str) -> Cell | None:
+        return self.flat.cells[int(name[1:])] if name.startswith("c") else None
+
+    def keep(self, test: exp.Expr) -> None:
+        """From here on, only the rows for which WHERE is true."""
+        below = replace(self, scalars=[], subqueries={}, cells=[], windows=[])
+        text = guarded(below.lift(test, Where.HAVING))
+        names = [f"t.c{i}" for i in range(len(self.flat.cells))] + [f"t.{alias}" for alias, _ in self.flat.rows]
+        self.filtered = f"(SELECT {', '.join(names)} FROM {with_scalars(below, self.table)} AS t WHERE {text})"
+
+
+@dataclass(slots=True)
+class Grouped(Lifter):
+    """Expressions over groups of released rows. Rows are merged, so that nothing here has an error bar."""
+
+    below: Over = field(kw_only=True)
+    keys: list[exp.Expr] = field(default_factory=list)  # lifted
+    calls: list[str] = field(default_factory=list)
+
+    @property
+    def table(self) -> str:
+        keys = [f"t.k{i}" for i in range(len(self.keys))]
+        given = "".join(f", {guarded(key)} AS k{i}" for i, key in enumerate(self.keys)) + "".join(
+            f", {text} AS p{i}" for i, text in enumerate(self.below.cells)
+        )
+        inner = f"(SELECT t.*{given} FROM {with_scalars(self.below, self.below.table)} AS t)"
+        items = [*keys, *(f"{call} AS a{i}" for i, call in enumerate(self.calls))]
+        by = f" GROUP BY {', '.join(keys)}" if keys else ""
+        return f"(SELECT {', '.join(items) or 'count(*) AS a0'} FROM {inner} AS t{by})"
+
+    @property
+    def rows(self) -> tuple[tuple[str, str, str], ...]:
+        return ()
+
+    @property
+    def ties(self) -> tuple[str, ...]:
+        return tuple(f"k{i}" for i in range(len(self.keys)))
+
+    def _key(self, node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, exp.Literal) or not self.keys:
+            return None
+        if isinstance(node, exp.Column) and self.scope.find(node) is None:
+            return None
+        if any(isinstance(one, exp.Query | exp.Window) or self._asks(one) for one in node.walk()):
+            return None
+        text = written(self.below.lift(node, Where.HAVING))
+        place = next((i for i, key in enumerate(self.keys) if written(key) == text), None)
+        return None if place is None else exp.column(f"k{place}", table="t")
+
+    def _column(self, node: exp.Column, where: Where) -> exp.Expr:
+        name, table = column_name(node, self.statement.source)
+        alias = self.aliases.get(fold(name)) if table is None else None
+        if alias is not None and (self.scope.find(node) is None or where is not Where.SELECT):
+            return exp.paren(self.lift(alias, where), copy=False)
+        if self.scope.find(node) is None:
+            raise self.scope.unknown(node)
+        message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"
+        raise self.statement.refuse("NOT_GROUPED", message, node, f"{name} in GROUP BY, or MAX({name})")
+
+    def _aggregate(self, node: exp.Expr) -> exp.Expr:
+        text = self._call(node)
+        if text not in self.calls:
+            self.calls.append(text)
+        return exp.column(f"a{self.calls.index(text)}", table="t")
+
+    def _call(self, node: exp.Expr) -> str:
+        match node:
+            case exp.Filter():
+                inner, where = take(node, "this", "expression")
+                if isinstance(inner, WRAPPERS):
+                    raise self.statement.refuse("AGGREGATE", "this aggregate of released values is not supported", node, OFFERED)
+                return f"{self._call(inner)} FILTER (WHERE {written(self.below.cell(take(where, 'this')[0]))})"
+            case exp.Count():
+                return self._count(node)
+            case exp.CountIf():
+                return f"count(*) FILTER (WHERE {written(self.below.cell(take(node, 'this', 'zero_on_all_null')[0]))})"
+            case exp.Sum() | exp.Avg():
+                (this,) = take(node, "this")
+                self._check_plain(this, node)
+                return f"{'sum' if isinstance(node, exp.Sum) else 'avg'}({summable(self.below, this)})"
+            case exp.Min() | exp.Max() | exp.Median():
+                (this,) = take(node, "this")
+                self._check_plain(this, node)
+                return f"{PLAIN[type(node)]}({written(self.below.cell(this))})"
+            case _:
+                what = self.statement.spelled(node)
+                raise self.statement.refuse("AGGREGATE", f"{what} of released values is not supported", node, OFFERED)
+
+    def _check_plain(self, this: exp.Expr, node: exp.Expr) -> None:
+        if isinstance(this, exp.Distinct | exp.Order | exp.Limit | exp.HavingMax | exp.Star):
+            raise self.statement.refuse("AGGREGATE_CLAUSE", "DISTINCT, ORDER BY and LIMIT inside it are not supported", node, OFFERED)
+
+    def _count(self, node: exp.Count) -> str:
+        this, more, _ = take(node, "this", "expressions", "big_int")
+        if this is None or isinstance(this, exp.Star):
+            return "count(*)"
+        if more:
+            raise self.statement.refuse("WRONG_ARGUMENTS", "COUNT takes one argument", node, "COUNT(*)")
+        if isinstance(this, exp.Distinct):
+            (items,) = take(this, "expressions")
+            if len(items) != 1:
+                raise self.statement.refuse("WRONG_ARGUMENTS", "COUNT(DISTINCT ..) takes one argument", node, "COUNT(DISTINCT x)")
+            return f"count(DISTINCT {written(self.below.cell(items[0]))})"
+        return f"count({written(self.below.cell(this))})"
+
+    def kind(self, name: str) -> Type | None:
+        if name in self.whole:
+            return INTEGER
+        if name.startswith("a") and self.calls[int(name[1:])].startswith("count("):
+            return INTEGER
+        found = self._cell(name) if name[0] in "ky" else None
+        return None if found is None else found.type
+
+    def summed(self, name: str) -> bool:
+        return name.startswith("a") and not self.calls[int(name[1:])].startswith("count(")
+
+    def own(self, name: str) -> Cell | None:
+        if not name.startswith("k"):
+            return None
+        key = self.keys[int(name[1:])]
+        return Cell(name, self.below.kind(key.name) if isinstance(key, exp.Column) else None, is_noisy(self.below, key))
+
+
+# ---- relations -----------------------------------------------------------------------------------------------------------------------
+
+
+def released(lifter: Lifter, post: Post, single: bool) -> Released:
+    """What a SELECT over released values is to the one around it; error bars follow its rows."""
+    types = [*lifter.types]
+    cells = tuple(
+        Cell(output.name, kind, output.noisy, output.interval if post.rows else None) for output, kind in zip(post.outputs, types, strict=True)
+    )
+    return Released(post.sql, cells, post.rows, single)
+
+
+def united(statement: Statement, node: exp.SetOperation, left: Released, right: Released, distinct: bool) -> Released:
+    """UNION, INTERSECT and EXCEPT. The rows of UNION ALL keep their error bars."""
+    if len(left.cells) != len(right.cells):
+        message = f"the branches have {len(left.cells)} and {len(right.cells)} columns"
+        raise statement.refuse("SET_OPERATION", message, node, "as many columns in each branch")
+    word = SETS[type(node)]
+    keep = word == "UNION" and not distinct
+    names = [f"c{i}" for i in range(len(left.cells))]
+    mine = [*names, *(alias for alias, _ in left.rows), *(f"NULL::BIGINT AS {alias}" for alias, _ in right.rows)]
+    theirs = [*names, *(f"NULL::BIGINT AS {alias}" for alias, _ in left.rows), *(alias for alias, _ in right.rows)]
+    cells = tuple(
+        Cell(
+            a.name,
+            a.type if a.type == b.type else None,
+            a.noisy or b.noisy,
+            Either((a.bar, b.bar)) if keep and (a.bar is not None or b.bar is not None) else None,
+        )
+        for a, b in zip(left.cells, right.cells, strict=True)
+    )
+    if not keep:
+        sql = f"SELECT {', '.join(names)} FROM ({left.sql}) {word}{'' if distinct else ' ALL'} SELECT {', '.join(names)} FROM ({right.sql})"
+        return Released(sql, cells)
+    sql = f"SELECT {', '.join(mine)} FROM ({left.sql}) UNION ALL SELECT {', '.join(theirs)} FROM ({right.sql})"
+    return Released(sql, cells, (*left.rows, *right.rows))

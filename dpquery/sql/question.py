@@ -1,0 +1,356 @@
+"""A statement as a whole: which of its SELECTs release, in which order, and what is done with all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from functools import partial
+from itertools import count
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.draft import Post, Question
+from dpquery.plan.scalar import Column
+from dpquery.privacy.locality import owning
+from dpquery.sql import keys as grouping
+from dpquery.sql import split
+from dpquery.sql.dialect import parse_view
+from dpquery.sql.fields import peek, take
+from dpquery.sql.lift import Lifter, Where
+from dpquery.sql.names import MOST_RELATIONS, Scope, Statement, declared, fold, identifier, view
+from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
+from dpquery.sql.refuse import near
+from dpquery.sql.select import Env, alias_of, named_item, star, tables
+from dpquery.sql.sides import Bound, Released, moved
+from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses, whole_number
+from dpquery.sql.titles import title
+from dpquery.sql.windows import window
+
+SET = ("with_", "this", "expression", "distinct", "order", "limit", "offset")
+
+
+class Sort(Enum):
+    """What a query's rows are: of public tables, of private ones, or released."""
+
+    PUBLIC = auto()
+    PRIVATE = auto()
+    RELEASED = auto()
+
+
+def question(statement: Statement, tree: exp.Expr) -> Question:
+    """The statement, read in full."""
+    reader, node = Reader(statement), bare(tree)
+    if not isinstance(node, exp.Select | exp.SetOperation):
+        raise statement.refuse("NOT_A_SELECT", f"{type(node).__name__.upper()} is not answered: only SELECT is", node, "a SELECT statement")
+    outermost = None
+    if isinstance(node, exp.Select) and (reader.is_block(node, Env()) or not reader.is_above(node, Env())):
+        _, post = block(statement, node, Env(), reader)
+        outermost = len(statement.blocks) - 1
+    else:
+        post = reader.above(node, Env(), inner=False)[1]
+    check_named(statement)
+    return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost)
+
+
+def bare(node: exp.Expr) -> exp.Expr:
+    """The query without brackets around it."""
+    while isinstance(node, exp.Subquery):
+        (node,) = take(node, "this")
+    return node
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads queries over released values; remembers what each query is, so that a WITH query used twice is released once."""
+
+    statement: Statement
+    sorts: dict[int, Sort] = field(default_factory=dict)
+    known: dict[int, Released] = field(default_factory=dict)
+
+    # ---- what a query is ---------------------------------------------------------------------------------------------------------
+
+    def sort(self, node: exp.Expr, env: Env) -> Sort:
+        """What the query's rows are."""
+        node = bare(node)
+        if id(node) not in self.sorts:
+            self.sorts[id(node)] = self._sort(node, env)
+        return self.sorts[id(node)]
+
+    def _sort(self, node: exp.Expr, env: Env) -> Sort:
+        if isinstance(node, exp.SetOperation):
+            inside = env.within(self.statement, peek(node, "with_"))
+            sorts = {self.sort(branch, inside) for branch in (node.left, node.right)}
+            return next((sort for sort in (Sort.RELEASED, Sort.PRIVATE) if sort in sorts), Sort.PUBLIC)
+        if not isinstance(node, exp.Select):
+            return Sort.PUBLIC
+        sorts = self._sources(node, env)
+        if Sort.PRIVATE in sorts:
+            return Sort.RELEASED if self._aggregates(node) and not self._by_unit(node, env) else Sort.PRIVATE
+        return Sort.RELEASED if Sort.RELEASED in sorts else Sort.PUBLIC
+
+    def is_block(self, node: exp.Select, env: Env) -> bool:
+        """Whether a SELECT that releases reads private rows itself."""
+        return Sort.PRIVATE in self._sources(node, env)
+
+    def is_above(self, node: exp.Select, env: Env) -> bool:
+        """Whether a SELECT reads released relations."""
+        return Sort.RELEASED in self._sources(node, env)
+
+    def _sources(self, node: exp.Select, env: Env) -> set[Sort]:
+        first, joins = peek(node, "from_"), peek(node, "joins") or ()
+        inside = env.within(self.statement, peek(node, "with_"))
+        return {self._source(one.this, inside) for one in (first, *joins) if one is not None}
+
+    def _source(self, node: exp.Expr, env: Env) -> Sort:
+        if isinstance(node, exp.Subquery):
+            return self.sort(take(node, "this", "alias")[0], env)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            return Sort.PUBLIC
+        name = identifier(node.this)
+        if fold(name) in env.queries:
+            query, inside = env.queries[fold(name)]
+            return self.sort(query.this, inside)
+        table = declared(self.statement, name)
+        if table is not None:
+            return Sort.PUBLIC if table.public else Sort.PRIVATE
+        text = view(self.statement, name)
+        if text is None or fold(name) in env.views:
+            return Sort.PUBLIC
+        try:
+            return self.sort(parse_view(text), Env(views=env.views | {fold(name)}))
+        except Refused:
+            return Sort.PRIVATE  # whoever reads it says what is wrong
+
+    def _aggregates(self, node: exp.Select) -> bool:
+        distinct = peek(node, "distinct")
+        if any(peek(node, name) is not None for name in ("group", "having")) or (distinct is not None and peek(distinct, "on") is None):
+            return True
+        above = [one for name in ("qualify", "order") if (one := peek(node, name)) is not None]
+        return any(holds_aggregate(one) for one in (*peek(node, "expressions"), *above))
+
+    def _by_unit(self, node: exp.Select, env: Env) -> bool:
+        """Whether GROUP BY or DISTINCT has the unit, or a column that fixes it, among its keys: then each group is of one unit."""
+        trial = scratch(self.statement)
+        ctes, first, joins, items, distinct, where, group = take(node, *ALL)[:7]
+        try:
+            side = tables(trial, first, joins or (), None if where is None else where.this, env.within(trial, ctes), node)
+            if not isinstance(side, Bound):
+                return False
+            scope = Scope(side.frame, trial)
+            pairs = [(name or title(one), one) for name, one in (named_item(trial, item) for item in items)]
+            named = pairs if group is None else grouping.grouped(trial, group, pairs, scope)
+            values = [scope.find(one) for _, one in named if isinstance(one, exp.Column) and (group is not None or distinct is not None)]
+        except Refused:
+            return False
+        own = owning(side.rel)
+        return any(f is not None and isinstance(f.value, Column) and (f.value.id in own or self._fixes(trial, f.value)) for f in values)
+
+    def _fixes(self, trial: Statement, value: Column) -> bool:
+        return value.id in trial.origins and bool(trial.origins[value.id].fixes)
+
+    # ---- above the noise ---------------------------------------------------------------------------------------------------------
+
+    def released(self, node: exp.Expr, env: Env) -> Released:
+        """A query that releases, as a relation."""
+        node = bare(node)
+        if isinstance(node, exp.Select) and self.is_block(node, env):
+            above, post = block(self.statement, node, env, self, inner=True)
+            return _renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
+        lifter, post, single = self._above(node, env, inner=True)
+        return released(lifter, post, single)
+
+    def above(self, node: exp.Expr, env: Env, inner: bool) -> tuple[Lifter, Post]:
+        return self._above(node, env, inner)[:2]
+
+    def _above(self, node: exp.Expr, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
+        if isinstance(node, exp.SetOperation):
+            return self._set(node, env, inner)
+        if not isinstance(node, exp.Select):
+            raise self.statement.refuse("UNSUPPORTED_FROM", f"{type(node).__name__.upper()} here is not supported", node, "a SELECT")
+        if clause(self.statement, node) is not None:
+            message = "this SELECT reads released values only: there is nothing private left in them to protect"
+            raise self.statement.refuse(
+                "NESTED_RELEASE", message, node, "the clause in the SELECT that aggregates private rows, and a plain SELECT here"
+            )
+        ctes, first, joins = take(node, *ALL)[:3]
+        inside = env.within(self.statement, ctes)
+        clauses = read_clauses(self.statement, node)
+        return self._selected(node, self._from(first, joins or (), inside), clauses, inside, inner)
+
+    def _selected(self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
+        statement = self.statement
+        items: list[tuple[str, exp.Expr]] = []
+        aliases: dict[str, exp.Expr] = {}
+        for item in clauses.items:
+            stars = star(statement, item, below.frame)
+            if stars is not None:
+                items += [(f.name, _pointing(f.value, below, item)) for f in stars]
+                continue
+            name, one = named_item(statement, item)
+            items.append((name or title(one), one))
+            if name:
+                aliases.setdefault(fold(name), one)
+        scope = Scope(below.frame, statement)
+        over = Over(statement, scope, aliases, window, partial(self.scalar, env=env), flat=below)
+        if clauses.where is not None:
+            over.keep(clauses.where)
+        lifter: Lifter = over
+        tops = [one for _, one in items] + [one for one in (clauses.qualify, clauses.order) if one is not None]
+        grouped = clauses.group is not None or clauses.having is not None or any(holds_aggregate(one) for one in tops)
+        if grouped:
+            named = () if clauses.group is None else grouping.grouped(statement, clauses.group, items, scope)
+            keys = [over.lift(one, Where.HAVING) for _, one in named]
+            lifter = Grouped(statement, scope, aliases, window, over.scalar, below=over, keys=keys)
+        parts = split.Parts(items, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, clauses.distinct is not None)
+        post = split.post(lifter, parts, inner)
+        few = clauses.limit is not None and clauses.limit <= 1
+        return lifter, post, few or (clauses.group is None if grouped else below.single)
+
+    def _from(self, first: exp.From | None, joins: Sequence[exp.Join], env: Env) -> Flat:
+        if first is None:
+            raise self.statement.refuse("NO_TABLE", "the SELECT reads no table", None, "FROM with a private table")
+        places = iter(range(len(joins) + 1))
+        found = self._relation(take(first, "this")[0], env, next(places))
+        for join in joins:
+            right = self._relation(take(join, "this", "on", "side", "kind", "method", "using")[0], env, next(places))
+            known = {fold(s.alias) for s in found.frame.sources if s.alias}
+            if any(fold(s.alias) in known for s in right.frame.sources):
+                raise self.statement.refuse("DUPLICATE_ALIAS", "two relations have one name", join.this, "an alias of its own for each")
+            over = Over(self.statement, Scope(found.frame, self.statement), {}, window, partial(self.scalar, env=env), flat=found)
+            found = joined(self.statement, found, right, join, over)
+        return found
+
+    def _relation(self, node: exp.Expr, env: Env, place: int) -> Flat:
+        """One relation of FROM under its alias."""
+        statement = self.statement
+        if next(statement.relations) > MOST_RELATIONS:
+            raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
+        if self._source(node, env) is not Sort.RELEASED:
+            raise self._not_released(node, env)
+        alias, names = alias_of(statement, node)
+        if isinstance(node, exp.Subquery):
+            return flat(statement, self.released(take(node, "this", "alias")[0], env), alias, names, place)
+        name = identifier(take(node, "this", "alias")[0])
+        if fold(name) in env.queries:
+            query, inside = env.queries[fold(name)]
+            statement.queries.add(id(query))
+            own = alias_of(statement, query)[1]
+            found = self._once(take(query, "this", "alias")[0], inside)
+            cells = tuple(replace(cell, name=own[i]) if i < len(own) else cell for i, cell in enumerate(found.cells))
+            return flat(statement, replace(found, cells=cells), alias or name, names, place)
+        text = view(statement, name)
+        if text is None:
+            raise AssertionError("what is released is a query")
+        try:
+            inner = Reader(replace(statement, source=text, named={}, clauses={}), self.sorts, self.known)
+            found = inner._once(parse_view(text), Env(views=env.views | {fold(name)}))
+        except Refused as wrong:
+            raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
+        return flat(statement, found, alias or name, names, place)
+
+    def _once(self, node: exp.Expr, env: Env) -> Released:
+        """The query's relation, released at its first use; each further use is another look at the same values."""
+        if id(node) not in self.known:
+            self.known[id(node)] = self.released(node, env)
+            return self.known[id(node)]
+        return again(self.statement, self.known[id(node)])
+
+    def _not_released(self, node: exp.Expr, env: Env) -> Refused:
+        if self._source(node, env) is Sort.PRIVATE:
+            message = "rows of a private table cannot be joined with released values"
+            return self.statement.refuse("RAW_ROWS", message, node, "a subquery that aggregates them: (SELECT k, COUNT(*) AS n FROM .. GROUP BY k)")
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and declared(self.statement, identifier(node.this)) is None:
+            name = identifier(node.this)
+            known = [*self.statement.schema.tables, *self.statement.schema.views, *env.queries]
+            return self.statement.refuse(
+                "UNKNOWN_TABLE", f"no table {name[:60]!r} is declared{near(name, known)}", node, "one of " + ", ".join(known)[:200]
+            )
+        message = "a public table beside released values is not supported yet"
+        return self.statement.refuse("PUBLIC_ABOVE_NOISE", message, node, "the join with the public table inside the subquery that aggregates")
+
+    def _set(self, node: exp.SetOperation, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
+        ctes, left, right, distinct, order, limit, offset = take(node, *SET)
+        inside = env.within(self.statement, ctes)
+        for branch in (left, right):
+            if self.sort(branch, inside) is not Sort.RELEASED:
+                message = "a branch of the set operation shows rows that were not aggregated"
+                raise self.statement.refuse(
+                    "SET_OPERATION", message, branch, "an aggregate in each branch: SELECT COUNT(*) FROM .. UNION ALL SELECT COUNT(*) FROM .."
+                )
+        found = united(self.statement, node, self.released(left, inside), self.released(right, inside), bool(distinct))
+        limits = whole_number(self.statement, limit, "LIMIT"), whole_number(self.statement, offset, "OFFSET")
+        everything = Clauses([exp.Star()], None, None, None, None, None, order, *limits)
+        return self._selected(node, flat(self.statement, found, "", (), 0), everything, inside, inner)
+
+    def scalar(self, node: exp.Expr, env: Env) -> Released:
+        """A subquery that is a value: one column, at most one row."""
+        if self.sort(node, env) is not Sort.RELEASED:
+            message = "a subquery that is a value must aggregate private rows, and read nothing of the SELECT around it"
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", message, node, "an aggregate, or a literal")
+        found = self.released(node, env)
+        if len(found.cells) != 1:
+            raise self.statement.refuse("SCALAR_SUBQUERY", f"a subquery that is a value has {len(found.cells)} columns", node, "one column")
+        if not found.single:
+            message = "a subquery that is a value may have several rows"
+            raise self.statement.refuse("SCALAR_SUBQUERY", message, node, "an aggregate without GROUP BY, or ORDER BY with LIMIT 1; or a join")
+        return found
+
+
+def scratch(statement: Statement) -> Statement:
+    """A copy to read something twice: nothing that is read into it counts."""
+    fresh = replace(statement, tables={}, blocks=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={})
+    return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
+
+
+def _one_row(statement: Statement, node: exp.Select) -> bool:
+    limit = read_clauses(statement, node).limit
+    return limit is not None and limit <= 1
+
+
+def _pointing(value: object, below: Flat, item: exp.Expr) -> exp.Expr:
+    """A column that a star stands for, in the star's place: by its table's name and its own."""
+    for source in below.frame.sources:
+        for one in source.fields:
+            if one.value == value:
+                made = exp.column(one.name, table=source.alias or None, quoted=True)
+                made.meta.update(item.meta)
+                return made
+    made = exp.column(next(m.name for m in below.frame.merged if m.value == value), quoted=True)
+    made.meta.update(item.meta)
+    return made
+
+
+def _renamed(statement: Statement, above: Lifter, post: Post, single: bool) -> Released:
+    """A release as a relation: its aggregates are known by the appearance of its table."""
+    alias = post.rows[0][0] if post.rows else ""
+    asks = getattr(above, "asks", [])
+    statement.cards.update({f"{alias}.{ask.name}": ask.card for ask in asks})
+    found = released(above, post, single)
+    return replace(found, cells=tuple(replace(cell, bar=moved(cell.bar, {"": alias})) for cell in found.cells))
+
+
+def again(statement: Statement, found: Released) -> Released:
+    """The same relation once more, its tables under other names."""
+    names = {alias: f"r{next(statement.copies)}" for alias, _ in found.rows}
+    statement.cards.update(
+        {
+            f"{names[alias]}.{rest}": card
+            for known, card in tuple(statement.cards.items())
+            for alias, _, rest in [known.partition(".")]
+            if alias in names
+        }
+    )
+    items = [f"c{i}" for i in range(len(found.cells))] + [f"{alias} AS {name}" for alias, name in names.items()]
+    cells = tuple(replace(cell, bar=moved(cell.bar, names)) for cell in found.cells)
+    rows = tuple((names[alias], table) for alias, table in found.rows)
+    return Released(f"SELECT {', '.join(items)} FROM ({found.sql})", cells, rows, found.single)
+
+
+def check_named(statement: Statement) -> None:
+    """Refuses named arguments that were cut out of the text but that no aggregate has read."""
+    for start, arguments in statement.named.items():
+        if start not in statement.used:
+            message = f"{arguments[0].name} => belongs to COUNT, SUM or AVG"
+            raise statement.refuse_at("NAMED_ARGUMENT", message, arguments[0].position, "the argument inside an aggregate")
