@@ -271,4 +271,6 @@ def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
 def cited(prepared: Prepared) -> tuple[str, ...]:
     """The ids of the lemmas that the statement's argument uses."""
     found = {lemma for release in prepared.releases.values() for lemma in lemmas(release)}
+    if len(prepared.blocks) > 1:
+        found.update(("P8", "P9", "P10"))
     return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))

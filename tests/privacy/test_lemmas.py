@@ -179,6 +179,7 @@ STATEMENTS = (
     "SELECT region, count(*) AS n FROM users JOIN countries USING (country) GROUP BY region",
     "SELECT a.status, count(*) AS n FROM orders a JOIN orders b USING (user_id) GROUP BY a.status",
     "SELECT x, count(*) AS n FROM users LEFT JOIN (SELECT upper(category) AS x, user_id FROM orders) AS o USING (user_id) GROUP BY x",
+    "SELECT count(*) * 1.0 / (SELECT count(*) FROM orders) AS share FROM orders WHERE amount > 3",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 3) status, count(*) AS n FROM orders GROUP BY status",
 )
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import calls
@@ -18,6 +20,7 @@ import upper
 from checked import check
 from grammar import Statement
 from relations import views
+from several import ABOVE, combined, usable
 from sqlglot import exp
 from statements import about, statement
 from worlds import World, world
@@ -63,7 +66,25 @@ def texts() -> str:
 
 @cache
 def shown() -> frozenset[str]:
-    return frozenset(what for question in questions() for what in nodes.shown(question, LEAVES))
+    return frozenset(what for question in (*questions(), *several()) for what in nodes.shown(question, LEAVES))
+
+
+@cache
+def several() -> tuple[Question, ...]:
+    """Statements of several releases over the same data sets."""
+    found = []
+    for i, above in enumerate(ABOVE):
+        one = world(i % WORLDS)
+        views(one)
+        plain = [random for j in range(12) if usable(random := statement(one, f"several {i}/{j}"))]
+        for a, b in pairwise(plain):
+            with suppress(Refused):
+                found.append(read(combined(above, a, b).dp, one.schema))
+        unit = one.schema.privacy_unit_table
+        found.append(read(f"SELECT count(*) AS n, (SELECT count(*) FROM {unit}) AS m FROM {unit}", one.schema))
+        found.append(read(f"SELECT count(*) AS n FROM {unit} UNION ALL SELECT count(*) FROM {unit}", one.schema))
+        one.con.close()
+    return tuple(found)
 
 
 def called(value: Any) -> Iterator[str]:
@@ -133,6 +154,7 @@ NEVER = {
     **dict.fromkeys(("Match.left=Compute",), "the null side of an outer join stands on the right"),
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
+    **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
     **dict.fromkeys(("Column.nullable=False",), "no column is known to hold no NULL"),
 }
 """Options that no statement can have, each with the reason. Caps stand in bounded plans only, which the neighbour machine walks."""

@@ -1,0 +1,62 @@
+"""Random statements of several releases: neighbours of each, one price, and the plain engine's answer where noise is off."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+from checked import REFUSALS
+from grammar import Statement
+from inside import Inside
+from relations import views
+from several import ABOVE, OTHERS, PRICES, combined, expected, multiset, prepared, silent, stands, usable
+from statements import statement
+from worlds import MAIN, World, world
+
+from dpquery.errors import Refused
+
+EACH = 4
+
+
+@cache
+def data_set(seed: int) -> World:
+    made = world(seed)
+    views(made)
+    return made
+
+
+def found(made: World, name: str) -> Statement:
+    """A random statement that can stand inside another one."""
+    return next(one for i in range(100) if usable(one := statement(made, f"{name}/{i}")))
+
+
+@pytest.mark.lemma("P8", "P9", "P10")
+@pytest.mark.parametrize("above", range(len(ABOVE)))
+def test_random_statements_of_several_releases(above: int) -> None:
+    said = Counter[str]()
+    for i in range(EACH):
+        seed = 100 * above + i
+        made = data_set(seed % 4)
+        one, other = found(made, f"of several {seed}/a"), found(made, f"of several {seed}/b")
+        several = combined(ABOVE[above], one, other)
+        backend = Inside(made, MAIN)
+        try:
+            answers = [silent(made, prepared(made, backend, each.dp, seed)) for each in (one, other)]
+        except Refused as refused:
+            said[refused.code] += 1
+            continue
+        try:
+            ready = prepared(made, backend, several.dp, seed)
+        except Refused as refused:
+            per_unit = refused.code.endswith("_IN_SUBQUERY")  # where a key fixes the unit, it is no release
+            if not per_unit and refused.code not in REFUSALS | PRICES | OTHERS:
+                raise AssertionError(f"{refused.code}: {refused.message}\n{several.dp}") from None
+            said[refused.code] += 1
+            continue
+        stands(made, ready)
+        got, wanted = silent(made, ready), expected(several, dict(zip(("first", "second"), answers, strict=True)))
+        rows = list(zip(*(column.to_pylist() for column in got.columns), strict=True))
+        assert multiset(rows) == multiset(wanted), several.dp
+        said["answered"] += 1
+    assert said["answered"], said
