@@ -17,6 +17,8 @@ from dpquery.plan.release import (
     Additive,
     CellBound,
     Clamp,
+    Element,
+    Elements,
     Enforced,
     GroupCap,
     HeavyMean,
@@ -28,6 +30,7 @@ from dpquery.plan.release import (
     Part,
     Present,
     PrivateKeys,
+    Product,
     Release,
     RowWeights,
     Units,
@@ -421,6 +424,11 @@ def test_plans_that_do_not_hold_together_are_not_lowered() -> None:
         lower(Release(UnitTable(rel, (key,), (ROWS,), GroupCap(1)), PrivateKeys(0), ()), SALT)
     with pytest.raises(ValueError, match="add up over rows"):
         lower(Release(UnitTable(rel, (key,), (ROWS,), RowWeights(1)), ListedKeys((("a",),), ""), ()), SALT)
+    amount = Units(of(rel, "amount"), CENT, 0, 2**40)
+    with pytest.raises(ValueError, match="64 bits"):
+        lower(Release(UnitTable(rel, (), (Part(Product(amount, amount), HeavyMean(1, 2**80)),), GroupCap(1, Idle.NO_KEYS)), NoKeys(), ()), SALT)
+    with pytest.raises(ValueError, match="add up over rows"):
+        lower(Release(UnitTable(rel, (), (Part(Element(amount.value), Elements(1)),), RowWeights(1)), NoKeys(), ()), SALT)
     with pytest.raises(ValueError, match="bound rows"):
         lower(Release(UnitTable(rel, (), (Part(One(), Additive(1)),), GroupCap(1, Idle.NO_KEYS)), NoKeys(), ()), SALT)
     with pytest.raises(ValueError, match="wider"):

@@ -12,17 +12,20 @@ from interpreter import Data, listed, run, unit_cells
 from neighbours import moved, sample
 
 from dpquery.errors import Position
+from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.release import (
     Additive,
     Bounding,
     CellBound,
     Clamp,
+    Element,
     Enforced,
     GroupCap,
     HeavyMean,
     Idle,
     Key,
+    Mechanism,
     One,
     Part,
     Present,
@@ -33,6 +36,7 @@ from dpquery.plan.release import (
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, enforced, sensitivities
 from dpquery.privacy.contribution import Sensitivity, cell_bound, groups_of_a_unit
+from dpquery.privacy.cost import selection_delta
 from dpquery.values.types import STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -134,6 +138,14 @@ def test_c9_values_of_one_unit_alone_are_reached(keys: int | None) -> None:
     found = [reached(made, data(mine, others), data(other, others), REPLACE, part) for other in (far, [])]
     assert "l1" in set().union(*found)
     assert {s.lemma for s in sensitivities(enforced(made), ADD)} >= {"C9"}
+
+
+def test_sets_of_values_are_not_weighed_and_select_no_groups() -> None:
+    with pytest.raises(AssertionError, match="no weights"):
+        cell_bound(Part(Element(AMOUNT), Additive(1)))
+    bounds = Enforced(GroupCap(1), (CellBound(0, 1, united=True),), 0, keyed=True)
+    with pytest.raises(AssertionError, match="distinct units"):
+        selection_delta(bounds, (Noise(Mechanism.LAPLACE, Fraction(1)),), 9)
 
 
 def test_c9_values_that_others_have_move_nothing() -> None:
