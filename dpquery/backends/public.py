@@ -15,7 +15,7 @@ from dpquery.errors import Refused
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
-from dpquery.plan.scalar import Call, Column, columns, conjuncts, replaced
+from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
 from dpquery.privacy.resolve import Facts
 from dpquery.values.types import INTEGER, Type, Value
 
@@ -110,8 +110,19 @@ def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Ro
     types = [keys[position].type for position in source.positions]
     if source.public is not None:
         return _from_table(source, source.public, keys, types, backend)
+    if source.image is not None:
+        return _imaged(source, *source.image, types[0], backend)
     fitting = list(dict.fromkeys(row for row in (canonical(literals, types) for literals in source.literals) if row is not None))
     return _pruned(source, fitting, keys, types, backend) if source.prune and fitting else fitting
+
+
+def _imaged(source: KeySource, column: Column, key: Scalar, kind: Type, backend: Backend) -> list[Row]:
+    """The distinct values of an expression of the listed ones, where the conditions on these are true; without NULL, as of a table."""
+    given = {column.id: "v"}
+    where = " AND ".join(["TRUE", *(f"({sql(condition, given)})" for condition in source.prune)])
+    values = ", ".join(f"({literal(value, column.type)})" for (value,) in source.literals)
+    inner = f"SELECT {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v) WHERE {where}"
+    return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) WHERE k IS NOT NULL LIMIT {MAX_KEYS + 1}", [kind])
 
 
 def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:

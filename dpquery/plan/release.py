@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dpquery.plan.rel import Private, Public
-from dpquery.plan.scalar import Interval, Scalar
+from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Type, Value
 
 WEIGHT_BITS = 20  # row weights are integers in units of 2^-20
@@ -220,7 +220,8 @@ class KeySource:
 
     Exactly one of `public` (with `columns`, ids of its columns) and `literals` is given. `prune` are the conjuncts of WHERE that read nothing
     but these columns (or these keys' expressions): a key for which one is not true is left out. `whole` says that no row of the statement can
-    have another key (for want of NULLs in them, neither can those of a public table).
+    have another key (for want of NULLs in them, neither can those of a public table). With `image`, a column and an expression of it, the literals
+    are values of that column, and the keys those of the expression; `prune` reads the column.
     """
 
     positions: tuple[int, ...]
@@ -230,6 +231,7 @@ class KeySource:
     literals: tuple[tuple[Value, ...], ...] = ()
     prune: tuple[Scalar, ...] = ()
     whole: bool = False
+    image: tuple[Column, Scalar] | None = None
 
 
 @dataclass(frozen=True, slots=True)

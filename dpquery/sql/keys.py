@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from math import prod
 
 from sqlglot import exp
 
@@ -20,13 +21,14 @@ from dpquery.plan.scalar import walk as parts
 from dpquery.sql import edges
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
+from dpquery.sql.bins import MOST, bins
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import called, is_aggregate
-from dpquery.values.types import INTEGER, Kind, Type, Value
+from dpquery.values.types import BOOLEAN, INTEGER, Kind, Type, Value
 
 MOST_KEYS = 32
 SETS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -149,11 +151,12 @@ def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     covered = {place for source in found for place in source.positions}
     for place, keyed_one in enumerate(keys):
         if place not in covered:
-            source = _literal_source(place, keyed_one.key, known, steady)
+            source = _literal_source(place, keyed_one.key, known, steady) or _binned(place, keyed_one.key, known, steady - unit_columns(side.rel))
             if source is None:
                 return ()
             found.append(source)
-    return tuple(found)
+    many = prod(len(source.literals) for source in found if source.public is None) > MOST
+    return () if many and any(source.image is not None for source in found) else tuple(found)
 
 
 def _as_keys(known: Sequence[Scalar], steady: frozenset[int]) -> tuple[Scalar, ...]:
@@ -200,6 +203,18 @@ def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: froze
             return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune, whole=True)
     branches = _branches(value, key.type)
     return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune, whole=True)
+
+
+def _binned(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
+    """A list of bins. Keys that read the unit, or what an outer join may set to NULL, have none."""
+    if not columns(key.value) or not {column.id for column in columns(key.value)} <= steady:
+        return None
+    found = bins(key.value, known)
+    if found is None:
+        return None
+    prune = tuple(replaced(fact, {found.instead: found.stand_in}) for fact in known if _is_about(fact, found.instead))
+    origin = "true and false" if key.value.type == BOOLEAN else f"the bins of {key.name} within bounds"
+    return KeySource((place,), origin, literals=_set(found.values), prune=prune, image=(found.stand_in, found.key))
 
 
 def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:

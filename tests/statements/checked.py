@@ -148,8 +148,12 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
     assert not lost
     width = len(statement.keys)
     types = [_key_type(release, statement, table, i) for i in range(width)]
-    wanted = plain.expected(made, statement, release, types, ready.priced.threshold)
     got = _rows(table, statement)
+    binned = isinstance(release.keys, ListedKeys) and not all(key.listed for key in statement.keys)
+    only = _listed(statement, release, [key for key, _ in got]) if binned else None
+    if binned and only is None:
+        return "merged"
+    wanted = plain.expected(made, statement, release, types, ready.priced.threshold, only)
     if wanted is None:
         return "merged"
     if any(isinstance(rel, CapRows) for rel in walk(release.table.input)) and made.joined_rows < 1000:

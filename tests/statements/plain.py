@@ -63,8 +63,13 @@ class Expected:
     fullest: int  # different values of the fullest set of a unit
 
 
-def expected(made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None) -> Expected | None:
-    """The answer with noise off, where no cap on groups and no cap on joined rows bites; None where the plan merged unlike texts."""
+def expected(
+    made: World, statement: Statement, release: Release, key_types: Sequence[Type], threshold: int | None, only: set[Row] | None = None
+) -> Expected | None:
+    """The answer with noise off, where no cap on groups and no cap on joined rows bites; None where the plan merged unlike texts.
+
+    `only` are the keys of bins that bounds make finite; clean data has no other keys but those with NULL.
+    """
     listed, found = isinstance(release.keys, ListedKeys), matching(statement, release)
     if found is None:
         return None
@@ -72,6 +77,10 @@ def expected(made: World, statement: Statement, release: Release, key_types: Seq
     text = _cells_text(statement, sums, key_types, listed)
     cells = made.con.execute(text).fetchall()
     width = len(statement.keys)
+    if only is not None:
+        out = [row for row in cells if row[1 : 1 + width] not in only]
+        assert not made.obedient or all(None in row[1 : 1 + width] for row in out), f"keys within bounds are not listed: {out[:3]}"
+        cells = [row for row in cells if row[1 : 1 + width] in only]
     groups: Counter[Any] = Counter(row[0] for row in cells)
     weights = _weights(cells, width, statement.limits.weights)
     gathered: dict[Row, list[Row]] = defaultdict(list)
