@@ -13,7 +13,7 @@ from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
 from dpquery.plan.draft import Draft
-from dpquery.plan.rel import Lookup, Public, walk
+from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
 from dpquery.privacy.resolve import Facts
@@ -25,7 +25,7 @@ Row = tuple[Value, ...]
 
 def facts(drafts: Sequence[Draft], backend: Backend) -> tuple[Facts, ...]:
     """The public facts of a statement's releases. Refused where one has more than 10,000 keys."""
-    given = [rel.public for draft in drafts for rel in walk(draft.input) if isinstance(rel, Lookup)]
+    given = [public for draft in drafts for public in publics(draft.input)]
     given += [source.public for draft in drafts for source in draft.sources if source.public is not None]
     backend.prepare(list({public.name: public for public in given}.values()))
     return tuple(_facts(draft, backend) for draft in drafts)

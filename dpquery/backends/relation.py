@@ -12,7 +12,7 @@ from typing import assert_never
 
 from dpquery.backends import names
 from dpquery.backends.scalar import scan, sql
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, UnitPath, output
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, UnitPath, output
 from dpquery.plan.scalar import Column, Scalar, columns
 
 Ids = frozenset[int]
@@ -67,6 +67,8 @@ def lower(rel: Private, needed: Ids, script: Script) -> str:
             return _lookup(rel, needed, script)
         case Match():
             return _match(rel, needed, script)
+        case Semi():
+            return _semi(rel, needed, script)
         case CapRows():
             return _cap_rows(rel, needed, script)
         case _:
@@ -128,6 +130,26 @@ def _match(rel: Match, needed: Ids, script: Script) -> str:
     given |= {c.id: f"p.{names.column(c.id)}" for c in output(rel.right)}
     on = "l.u = p.u" if rel.on is None else f"l.u = p.u AND {_on(rel.on, given)}"
     return script.add(f"SELECT {_list(rel, needed, given, 'l.u')} FROM {left} AS l {_join(rel.join)} {right} AS p ON {on}")
+
+
+def _semi(rel: Semi, needed: Ids, script: Script) -> str:
+    """A condition on one side alone is no join's: the engine would try every pair."""
+    read = reads([rel.on])
+    given = {c.id: f"l.{names.column(c.id)}" for c in output(rel.left)}
+    left, within = lower(rel.left, needed | (read & given.keys()), script), "l.u = p.u"
+    if isinstance(rel.right, Public):
+        right, within = names.public(rel.right.name), ""
+        theirs = {c.id: f"p.c{i}" for i, c in enumerate(rel.right.columns)}
+    else:
+        theirs = {c.id: f"p.{names.column(c.id)}" for c in output(rel.right)}
+        right = lower(rel.right, read & theirs.keys(), script)
+    own = read & given.keys()
+    on = " AND ".join(part for part in (within, "" if rel.on is None else _on(rel.on, given | theirs)) if part) or "TRUE"
+    items = _list(rel, needed, given, "l.u")
+    if within or (own and read & theirs.keys()):
+        return script.add(f"SELECT {items} FROM {left} AS l {'ANTI' if rel.negated else 'SEMI'} JOIN {right} AS p ON {on}")
+    some = f"(coalesce({on}, FALSE) AND EXISTS (SELECT 1 FROM {right}))" if own else f"EXISTS (SELECT 1 FROM {right} AS p WHERE {on})"
+    return script.add(f"SELECT {items} FROM {left} AS l WHERE {'NOT ' if rel.negated else ''}{some}")
 
 
 def _join(join: Join) -> str:

@@ -125,6 +125,19 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Semi:
+    """The left rows that have a partner on the right (`negated`: that have none): a right row for which `on` is true.
+
+    A private right row is a partner within the unit only: the plan itself adds the equality of the two units. The columns are the left ones.
+    """
+
+    left: Private
+    right: Private | Public
+    on: Scalar | None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CapRows:
     """At most `rows` rows of each unit, chosen by a salted hash of the row, ties by all columns."""
 
@@ -132,7 +145,7 @@ class CapRows:
     rows: int
 
 
-Private = Scan | Keep | Compute | Lookup | Match | CapRows
+Private = Scan | Keep | Compute | Lookup | Match | Semi | CapRows
 
 
 def inputs(rel: Private) -> tuple[Private, ...]:
@@ -144,6 +157,8 @@ def inputs(rel: Private) -> tuple[Private, ...]:
             return (below,)
         case Match(left=left, right=right):
             return (left, right)
+        case Semi(left=left, right=right):
+            return (left,) if isinstance(right, Public) else (left, right)
         case _:
             assert_never(rel)
 
@@ -160,7 +175,7 @@ def output(rel: Private) -> tuple[Column, ...]:
     match rel:
         case Scan(columns=cols):
             return tuple(c.column for c in cols)
-        case Keep(input=below) | CapRows(input=below):
+        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
             return output(below)
         case Compute(input=below, items=items):
             return (*output(below), *(column for column, _ in items))
@@ -170,3 +185,13 @@ def output(rel: Private) -> tuple[Column, ...]:
             return (*output(left), *output(right))
         case _:
             assert_never(rel)
+
+
+def publics(rel: Private) -> Iterator[Public]:
+    """The public relations that the relation and those below it read."""
+    for below in walk(rel):
+        match below:
+            case Lookup(public=public) | Semi(right=Public() as public):
+                yield public
+            case _:
+                pass

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from dpquery.errors import Fault
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, inputs, output
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, inputs, output
 from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 
@@ -20,7 +20,7 @@ def local(rel: Private) -> tuple[str, ...]:
 
     Given   the relation is built from the operators below and no others.
     Claim   it is local.
-    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7). The match is exhaustive: the type
+    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7, L13). The match is exhaustive: the type
             checker names an operator that has no lemma.
     Tight   Nothing to reach: the rows of others stay equal, not near. That an operator which looks at others is seen:
             test_l1_what_looks_at_other_units_is_caught.
@@ -44,6 +44,8 @@ def _lemma(rel: Private) -> str:
             return lookup(rel)
         case Match():
             return match_units(rel)
+        case Semi():
+            return semi(rel)
         case CapRows():
             return cap_rows(rel)
         case _:
@@ -127,6 +129,21 @@ def cap_rows(rel: CapRows) -> str:
     return _reads("L7", (), set())
 
 
+def semi(rel: Semi) -> str:
+    """L13. Keeping the rows with a partner, or those without one, keeps locality.
+
+    Given   the left input is local; the right one is public, or local and compared within the unit: the condition is the equality of the two
+            units and `on`, which reads both inputs' columns alone.
+    Claim   the kept rows, owned by the left unit, are local; so are those left out.
+    Proof   Whether a row of left[u] stays depends on that row and on right[u], or on a table that is the same for all data sets. Each left row
+            is kept once or not at all, and none comes from the right: empty where left[u] is.
+    Tight   As L1, with partners of other units: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A8.
+    """
+    right = rel.right.columns if isinstance(rel.right, Public) else output(rel.right)
+    return _reads("L13", () if rel.on is None else (rel.on,), _ids(output(rel.left)) | _ids(right))
+
+
 def cells(table: UnitTable) -> str:
     """L8. Cells are functions of their unit's rows.
 
@@ -153,7 +170,7 @@ def rows_per_unit(rel: Private) -> int | None:
 
     Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table.
     Claim   every R[u] has at most the returned number of rows.
-    Proof   Scan: one, if registered. Keep and Compute add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
+    Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
             row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
     Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached
@@ -162,7 +179,7 @@ def rows_per_unit(rel: Private) -> int | None:
     match rel:
         case Scan(max_rows_per_unit=declared):
             return 1 if declared == 1 else None
-        case Keep(input=below) | Compute(input=below):
+        case Keep(input=below) | Compute(input=below) | Semi(left=below):
             return rows_per_unit(below)
         case CapRows(input=below, rows=rows):
             most = rows_per_unit(below)
@@ -196,7 +213,7 @@ def fixed(rel: Private) -> frozenset[int]:
 
     Given   one-row-per-unit tables are registered; the fan-out of each lookup was computed from its public table.
     Claim   for every u, all rows of R[u] hold the same value in each returned column.
-    Proof   Scan of one row per unit: there is one row. Any scan: the unit's own columns hold u. Keep, CapRows: fewer rows, same values.
+    Proof   Scan of one row per unit: there is one row. Any scan: the unit's own columns hold u. Keep, Semi, CapRows: fewer rows, same values.
             Compute: a function of fixed columns. INNER Match: a row holds a left row's and a right row's values, each fixed. LEFT Match: the
             left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
             if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
@@ -210,7 +227,7 @@ def fixed(rel: Private) -> frozenset[int]:
             return frozenset(c.column.id for c in cols)
         case Scan(unit_columns=own):
             return own
-        case Keep(input=below) | CapRows(input=below):
+        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
             return fixed(below)
         case Compute(input=below, items=items):
             known = fixed(below)
@@ -248,15 +265,15 @@ def owning(rel: Private) -> frozenset[int]:
 
     Given   each scan names the columns that carry its unit unmodified; its rows have a unit.
     Claim   in every row the returned columns equal the row's unit.
-    Proof   As L10: true at the scan; kept by filters, computed columns, caps, lookups (the private row stays whole) and INNER matches (both
-            units are equal); of a LEFT match on the left side alone, as the right side's may be NULL.
+    Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, caps, lookups (the private row stays whole) and
+            INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL.
     Tight   One column more would be wrong: test_distinct_units_from_a_null_side, test_count_distinct_of_the_null_side_counts_units_with_rows
     Source  docs/pitfalls.md C6.
     """
     match rel:
         case Scan(unit_columns=own):
             return own
-        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Lookup(input=below):
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Lookup(input=below) | Semi(left=below):
             return owning(below)
         case Match(left=left, right=right, join=join):
             return owning(left) | owning(right) if join is Join.INNER else owning(left)

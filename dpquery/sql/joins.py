@@ -19,6 +19,7 @@ from dpquery.plan.scalar import Column, Scalar, conjuncts
 from dpquery.sql import public
 from dpquery.sql.fields import take
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.partners import conjoined, partnered, tied, untied
 from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each
@@ -28,9 +29,12 @@ class How(Enum):
     INNER = auto()
     LEFT = auto()
     RIGHT = auto()
+    SEMI = auto()
+    ANTI = auto()
 
 
 MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT}
+HALVES = (How.SEMI, How.ANTI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,6 @@ class Step:
 
 
 OTHER_KINDS = {
-    "SEMI": ("SEMI_JOIN", "an INNER JOIN on the privacy unit, in which a row may count several times"),
-    "ANTI": ("ANTI_JOIN", "a LEFT JOIN on the privacy unit with WHERE .. IS NULL"),
     "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
     "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
     "FULL": ("FULL_JOIN", "a LEFT JOIN from the side whose rows are to be kept"),
@@ -64,9 +66,9 @@ def step(statement: Statement, node: exp.Join, right: Side) -> Step:
         if word in OTHER_KINDS:
             code, instead = OTHER_KINDS[word]
             raise statement.refuse(code, f"{word} JOIN is not supported", _at(node), instead)
-        if word not in ("LEFT", "RIGHT", "INNER", "CROSS", "OUTER", "NATURAL"):
+        if word not in ("LEFT", "RIGHT", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
             raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", _at(node), "INNER, LEFT, RIGHT or CROSS JOIN")
-    how = How.LEFT if "LEFT" in words else How.RIGHT if "RIGHT" in words else How.INNER
+    how = next((each for each in (*HALVES, How.LEFT, How.RIGHT) if each.name in words), How.INNER)
     natural, names = "NATURAL" in words, tuple(using or ())
     bare = on is None and not names and not natural
     if bare and how is not How.INNER:
@@ -127,6 +129,8 @@ def _settled(statement: Statement, side: Side, waiting: list[Step], equalities: 
 def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[exp.Expr] = ()) -> Side:
     """Two relations joined."""
     _check_aliases(statement, left.frame, one)
+    if one.how in HALVES:
+        return _half(statement, left, one)
     match left, one.right:
         case Open(), Open():
             return _public(statement, left, one.right, one)
@@ -272,14 +276,30 @@ def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> N
         raise statement.refuse("KEPT_PUBLIC", message, _at(one.node), "the outer join with the public table as the last join")
 
 
-def conjoined(conditions: Sequence[Scalar]) -> Scalar | None:
-    """All of the conditions, as one."""
-    if not conditions:
-        return None
-    return conditions[0] if len(conditions) == 1 else functions.call("and", *conditions)
-
-
 # ---- private with private ------------------------------------------------------------------------------------------------------------
+
+
+def _half(statement: Statement, left: Side, one: Step) -> Side:
+    """SEMI and ANTI JOIN: left rows with a partner, or without one. Only the left side is visible above."""
+    match left, one.right:
+        case Open(), Open():
+            return replace(_public(statement, left, one.right, one), frame=left.frame)
+        case Open(), Bound():
+            message = f"{one.how.name} JOIN would keep rows of a public table by what is private"
+            raise statement.refuse("SEMI_PUBLIC", message, _at(one.node), "the private table on the left")
+        case Bound(), Open():
+            right, shown = closed(statement, one.right)
+            equal, others, _ = _conditions(statement, left.frame, shown, one)
+            found = partnered(statement, left, right, (*equal, *others), one.how is How.ANTI)
+        case Bound(), Bound():
+            equal, others, _ = _conditions(statement, left.frame, one.right.frame, one)
+            found = partnered(statement, left, one.right, (*equal, *others), one.how is How.ANTI)
+        case _:
+            raise AssertionError("a relation is public or private")
+    _check_kept(statement, left, False, one)
+    if found is None:
+        raise _unit_missing(statement, left, one.right, one)
+    return found
 
 
 def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalities: Sequence[exp.Expr]) -> Bound:
@@ -293,10 +313,9 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
     equal, others, frame = _conditions(statement, left.frame, right.frame, one)
     conditions = (*equal, *others)
     shown = conditions if one.how is not How.INNER else (*conditions, *_visible(statement, frame, equalities))
-    sides = firm(left.rel), firm(right.rel)
-    if not any(fixes_unit(statement, c, *sides) for c in shown):
+    if not any(tied(statement, c, left, right) for c in shown):
         raise _unit_missing(statement, left, right, one)
-    on = tuple(c for c in conditions if ("unit",) not in fixes_unit(statement, c, *sides))
+    on = untied(statement, conditions, left, right)
     single = one_each(left.rel, conditions) or one_each(right.rel, conditions)
     join = Join.INNER if one.how is How.INNER else Join.LEFT
     first, second = (right, left) if one.how is How.RIGHT else (left, right)
@@ -308,8 +327,7 @@ def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequ
     if not isinstance(left, Bound) or not isinstance(right, Bound):
         return False
     frame = Frame((*left.frame.sources, *right.frame.sources), (*left.frame.merged, *right.frame.merged))
-    sides = firm(left.rel), firm(right.rel)
-    return not any(fixes_unit(statement, c, *sides) for c in _visible(statement, frame, equalities))
+    return not any(tied(statement, c, left, right) for c in _visible(statement, frame, equalities))
 
 
 PLAIN = "the unit's column in both relations and its equality in ON, or the tables of the path joined directly, in a subquery if need be"
@@ -317,7 +335,7 @@ PLAIN = "the unit's column in both relations and its equality in ON, or the tabl
 
 def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Refused:
     message = "two private relations join on their privacy unit only, as a condition of its own (not under OR, not computed, not the null side)"
-    text = _suggestion(statement, left, right)
+    text = suggestion(statement, left, right)
     if text is None:
         return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), PLAIN)
     place = "WHERE" if one.bare else "ON"
@@ -326,7 +344,7 @@ def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> R
     return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), f"AND {text} in {place}")
 
 
-def _suggestion(statement: Statement, left: Side, right: Side) -> str | None:
+def suggestion(statement: Statement, left: Side, right: Side) -> str | None:
     """An equality that would tie the units: `a.user_id = b.user_id`, in the statement's own names."""
     if not isinstance(left, Bound) or not isinstance(right, Bound):
         return None

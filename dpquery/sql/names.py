@@ -156,11 +156,26 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How names are read in one place: the frame first, then the aliases of SELECT where the engine looks there."""
+    """How names are read in one place: the frame first, then the aliases of SELECT where the engine looks there.
+
+    In a subquery of a condition, `outer` is how the names of the rows outside are read: those that the subquery does not have itself.
+    """
 
     frame: Frame
     statement: Statement
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    def over(self, frame: Frame) -> Scope:
+        """The same names over other values."""
+        return Scope(frame, self.statement, self.aliases, self.outer)
+
+    def inside(self, node: exp.Column) -> bool:
+        """Whether the frame itself has the name."""
+        name, table = column_name(node, self.source)
+        if table is None:
+            return bool(self.frame.find(name))
+        return any(fold(s.alias) == fold(table) for s in self.frame.sources)
 
     @property
     def source(self) -> str:
@@ -188,6 +203,8 @@ class Scope:
     def find(self, node: exp.Column) -> Field | None:
         """The visible column that the reference names, if there is exactly one."""
         name, table = column_name(node, self.source)
+        if self.outer is not None and not self.inside(node):
+            return self.outer.find(node)
         if table is not None and not any(fold(s.alias) == fold(table) for s in self.frame.sources):
             known = [s.alias for s in self.frame.sources]
             raise self.statement.refuse(

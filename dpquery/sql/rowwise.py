@@ -11,6 +11,8 @@ from dpquery.sql.names import Scope
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
 
+ALONE = "as a condition of its own in WHERE, joined to others by AND; or a JOIN on the privacy unit"
+
 
 def condition(node: exp.Expr, scope: Scope, clause: str) -> Scalar:
     """The condition that the node spells."""
@@ -38,12 +40,10 @@ def check(node: exp.Expr, scope: Scope, clause: str) -> None:
 def _misplaced(node: exp.Expr) -> tuple[str, str, str] | None:
     """The code of a node that is no row-wise one, what it is, and what to write instead."""
     match node:
-        case exp.Exists() if isinstance(node.parent, exp.Not):
-            return "EXISTS", "NOT EXISTS", "a LEFT JOIN on the privacy unit, with WHERE .. IS NULL on its other side"
         case exp.Exists():
-            return "EXISTS", "EXISTS", "a JOIN on the privacy unit, with COUNT(DISTINCT unit)"
-        case exp.In() if take(node, "this", "expressions", "query", "unnest", "field")[2] is not None:
-            return "IN_SUBQUERY", "IN with a subquery", "a JOIN on the privacy unit, with COUNT(DISTINCT unit); or a list of literals"
+            return "EXISTS", "EXISTS within another condition or expression", f"EXISTS {ALONE}"
+        case exp.In() if node.args.get("query") is not None:
+            return "IN_SUBQUERY", "IN with a subquery within another condition or expression", f"x IN (SELECT ..) {ALONE}"
         case exp.Query() | exp.Subquery():
             return "SCALAR_SUBQUERY", "a subquery", "a JOIN on the privacy unit, or a literal"
         case exp.Window():

@@ -11,14 +11,15 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
-from dpquery.sql import public
+from dpquery.sql import public, semi
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.fields import take
-from dpquery.sql.joins import chained, conjoined, step
+from dpquery.sql.joins import chained, step
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
+from dpquery.sql.partners import conjoined
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
-from dpquery.sql.sides import Bound, Open, Side, as_column
+from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
@@ -225,13 +226,11 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     check_unread(statement, clause, inside)
     if isinstance(side, Open):
         return _public(statement, side, columns, test, distinct, scope)
-    if side.kept:
-        message = "an outer join that keeps a public table's rows can only be answered where GROUP BY lists them, in the outermost SELECT"
-        raise statement.refuse("KEPT_PUBLIC", message, first, "the outer join in the outermost SELECT, or an INNER JOIN")
+    _check_kept(statement, side, first)
     if distinct is not None:
         raise statement.refuse("DISTINCT_IN_SUBQUERY", "DISTINCT in a subquery is not supported", distinct, "GROUP BY in the outermost SELECT")
     aliases = {fold(name): inner for name, inner in (named_item(statement, item) for item in reversed(items)) if name}
-    return _projected(statement, kept(statement, side, test, aliases), columns)
+    return _projected(statement, kept(statement, side, conjunct_nodes(test), inside, aliases), columns)
 
 
 def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> None:
@@ -247,21 +246,64 @@ def set_operation(statement: Statement, node: exp.SetOperation) -> Refused:
     return statement.refuse("SET_OPERATION", f"{type(node).__name__.upper()} is not supported", node, "one statement for each branch")
 
 
-def kept(statement: Statement, side: Bound, test: exp.Expr | None, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
-    """The rows for which WHERE is true."""
-    if test is None:
-        return side
+def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
+    """The rows for which the conditions of WHERE are true: first those on the row itself, then those on a subquery's rows."""
     scope = Scope(side.frame, statement, aliases or {})
-    conditions = [condition(node, scope, "WHERE") for node in conjunct_nodes(test)]
-    predicate = conjoined(conditions)
-    return side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
+    tests = [test for node in nodes if (test := semi.test_of(node)) is not None]
+    predicate = conjoined([condition(node, scope, "WHERE") for node in nodes if semi.test_of(node) is None])
+    own = side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
+    return semi.kept_by(statement, own, tests, scope, lambda query_, outer: _inner(statement, query_, outer, env))
+
+
+def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi.Inner:
+    """The subquery of EXISTS or IN. Its rows count once, so that DISTINCT says nothing."""
+    while isinstance(node, exp.Subquery):
+        (node,) = take(node, "this")
+    if not semi.plain(node):
+        side = query(statement, node, env)
+        return semi.Inner(side, tuple(f.value for f in side.frame.fields()), (), Scope(side.frame, statement))
+    items, clause, distinct, first, joins, where = take(node, "expressions", "with_", "distinct", "from_", "joins", "where")
+    _check_distinct(statement, distinct)
+    inside = env.within(statement, clause)
+    test = None if where is None else take(where, "this")[0]
+    side = tables(statement, first, joins or (), test, inside, node)
+    scope = Scope(side.frame, statement, outer=outer)
+    own, across = semi.split(conjunct_nodes(test), scope)
+    values = tuple(value for _, _, value in _items(statement, items, scope))
+    check_unread(statement, clause, inside)
+    if isinstance(side, Bound):
+        _check_kept(statement, side, first)
+        side = kept(statement, side, own, inside)
+    elif own:
+        side = _public_rows(statement, side, own, scope)
+        values = tuple(value for _, _, value in _items(statement, items, scope.over(side.frame)))
+        scope = scope.over(side.frame)
+    return semi.Inner(side, values, across, scope)
+
+
+def _public_rows(statement: Statement, side: Open, nodes: Sequence[exp.Expr], scope: Scope) -> Open:
+    """The rows of a public relation for which the conditions hold, under the same names."""
+    for node in nodes:
+        condition(node, scope, "WHERE")
+    items = [(c.name, c, c) for c in side.columns]
+    made = public.selected(statement, side, items, exp.and_(*nodes), False, 0)
+    return replace(made, frame=substituted(side.frame, dict(zip(side.columns, made.columns, strict=True))))
+
+
+def _check_kept(statement: Statement, side: Bound, first: exp.Expr) -> None:
+    if side.kept:
+        message = "an outer join that keeps a public table's rows can only be answered where GROUP BY lists them, in the outermost SELECT"
+        raise statement.refuse("KEPT_PUBLIC", message, first, "the outer join in the outermost SELECT, or an INNER JOIN")
+
+
+def _check_distinct(statement: Statement, distinct: exp.Distinct | None) -> None:
+    on = None if distinct is None else take(distinct, "on")[0]
+    if on is not None:
+        raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", on, "DISTINCT")
 
 
 def _public(statement: Statement, side: Open, items: Sequence[Item], test: exp.Expr | None, distinct: exp.Distinct | None, scope: Scope) -> Open:
-    if distinct is not None:
-        on = take(distinct, "on")[0]
-        if on is not None:
-            raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", on, "DISTINCT")
+    _check_distinct(statement, distinct)
     if test is not None:
         condition(test, scope, "WHERE")
     for _, node, value in items:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Ratio
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
 from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
 from dpquery.privacy.locality import rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
@@ -100,7 +100,7 @@ def firm(rel: Private) -> frozenset[int]:
     match rel:
         case Scan(columns=cols):
             return frozenset(c.column.id for c in cols)
-        case Keep(input=below) | CapRows(input=below):
+        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
             return firm(below)
         case Compute(input=below, items=items):
             return firm(below) | {column.id for column, _ in items}
@@ -119,7 +119,7 @@ def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...
             return ()
         case Keep(input=below, predicate=predicate):
             return (*facts(below, kept), *conjuncts(predicate))
-        case Compute(input=below) | CapRows(input=below):
+        case Compute(input=below) | CapRows(input=below) | Semi(left=below):
             return facts(below, kept)
         case Lookup(input=below, public=public, join=join, on=on):
             holds = join is Join.INNER and public.name not in kept
@@ -136,13 +136,13 @@ def unique(rel: Private) -> frozenset[int]:
     match rel:
         case Scan(unique=declared, unit_columns=own, max_rows_per_unit=most):
             return declared | own if most == 1 else declared
-        case Keep(input=below) | CapRows(input=below) | Compute(input=below):
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Semi(left=below):
             return unique(below)
         case Lookup():
             return frozenset()
-        case Match(left=left, right=right, join=join, on=on):
+        case Match(left=left, right=right, on=on):
             once = unique(left) if one_each(right, conjuncts(on)) else frozenset()
-            return once | unique(right) if join is Join.INNER and one_each(left, conjuncts(on)) else once
+            return once | unique(right) if one_each(left, conjuncts(on)) else once
         case _:
             assert_never(rel)
 

@@ -23,6 +23,7 @@ from dpquery.sql.clause import HINT, Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
+from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.select import Env, check_unread, kept, named_item, star, tables
 from dpquery.sql.sides import Bound, Open, Released
 from dpquery.sql.titles import title
@@ -135,7 +136,7 @@ def _block(
     for alias, _, node in items:
         if alias:
             aliases.setdefault(fold(alias), node)
-    whole = kept(statement, side, clauses.where, aliases)
+    whole = kept(statement, side, conjunct_nodes(clauses.where), env, aliases)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
     keys, distinct = _keys(statement, whole, clauses, named, scope)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import floor, isinf, isnan
 from typing import Any, assert_never
 
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Scan, output
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -190,6 +190,8 @@ def rows(rel: Private, data: Data) -> Owned:
             return _lookup(rel, data)
         case Match():
             return _match(rel, data)
+        case Semi():
+            return _semi(rel, data)
         case CapRows(input=below, rows=most):
             return _cap(rows(below, data), most, data.salt)
         case _:
@@ -227,6 +229,20 @@ def _match(rel: Match, data: Data) -> Owned:
         if not joined and rel.join is Join.LEFT:
             joined = [{**row, **{c.id: None for c in output(rel.right)}}]
         found += [(unit, each) for each in joined]
+    return found
+
+
+def _semi(rel: Semi, data: Data) -> Owned:
+    if isinstance(rel.right, Public):
+        columns, table = rel.right.columns, data.publics[rel.right.name]
+        right: Owned = [(None, {c.id: v for c, v in zip(columns, row, strict=True)}) for row in table]
+    else:
+        right = rows(rel.right, data)
+    found = []
+    for unit, row in rows(rel.left, data):
+        partners = [other for owner, other in right if owner in (unit, None)]
+        if any(rel.on is None or value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated:
+            found.append((unit, row))
     return found
 
 

@@ -18,7 +18,8 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, UnitPath, output, walk
+from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, Semi, UnitPath, output, walk
+from dpquery.plan.rel import publics as read_by
 from dpquery.plan.release import Ask, Key, KeySource, Mechanism
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
 from dpquery.privacy import Facts
@@ -124,7 +125,7 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(7):
+    match random.randrange(8):
         case 0 | 1:
             below = relation(world, depth - 1)
             return Keep(below, condition(random, output(below)))
@@ -136,6 +137,8 @@ def relation(world: World, depth: int) -> Private:
             return _lookup(world, relation(world, depth - 1))
         case 4:
             return _along_the_path(world)
+        case 5:
+            return _semi(world, relation(world, depth - 1), depth)
         case _:
             left = relation(world, depth - 1)
             right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
@@ -151,6 +154,17 @@ def _along_the_path(world: World) -> Private:
     pair: list[Private] = [rel if random.random() < 0.6 else Keep(rel, condition(random, output(rel))) for rel in (orders, items)]
     random.shuffle(pair)
     return Match(*pair, random.choice([Join.INNER, Join.LEFT]), on, single=True)
+
+
+def _semi(world: World, left: Private, depth: int) -> Private:
+    random = world.random
+    right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else relation(world, random.randrange(depth))
+    theirs = right.columns if isinstance(right, Public) else output(right)
+    on = condition(random, (*output(left), *theirs)) if random.random() < 0.7 else None
+    same = [(a, b) for a in output(left) for b in theirs if a.type == b.type == STRING]
+    if same and random.random() < 0.4:
+        on = call("eq", *random.choice(same))
+    return Semi(left, right, on, random.random() < 0.5)
 
 
 def _lookup(world: World, below: Private) -> Private:
@@ -316,13 +330,10 @@ def unit_rows(random: Random, unit: int, most: int = 5) -> Bag:
 def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
     """The public tables of a draft, unique or not."""
     found: dict[str, list[tuple[Any, ...]]] = {}
-    for rel in walk(plan.input):
-        if isinstance(rel, Lookup):
-            keys = [*COUNTRIES, *ITEMS]
-            many = random.choice([1, 1, 2])
-            found[rel.public.name] = [
-                (k, f"{k}{i}" if rel.public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9
-            ]
+    for public in read_by(plan.input):
+        keys = [*COUNTRIES, *ITEMS]
+        many = random.choice([1, 1, 2])
+        found[public.name] = [(k, f"{k}{i}" if public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9]
     return found
 
 

@@ -17,7 +17,7 @@ from neighbours import sample
 
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, output, walk
+from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output, walk
 from dpquery.plan.release import Clamp, GroupCap, Key, One, Part, Units, UnitTable
 from dpquery.plan.scalar import Case, Column, Literal, Scalar
 from dpquery.privacy import Facts
@@ -47,7 +47,7 @@ def stays_local(seed: int) -> bool:
     return all(of_unit(rel, data, gone) == [] for rel in relations)
 
 
-@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8")
+@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L13")
 @pytest.mark.parametrize("seed", range(150))
 def test_l1_random_relations_are_local(seed: int) -> None:
     assert stays_local(seed)
@@ -89,6 +89,19 @@ def anybodys(rel: Private, data: Data, right: Right) -> Owned:
     return [(unit, {**row, **other}) for unit, row in interpreter.rows(rel.left, data) for _, other in interpreter.rows(rel.right, data)]
 
 
+def partners_of_others(rel: Private, data: Data, right: Right) -> Owned:
+    """A semi join that takes anybody's rows for partners."""
+    if not isinstance(rel, Semi) or isinstance(rel.right, Public):
+        return right(rel, data)
+    partners = [row for _, row in interpreter.rows(rel.right, data)]
+    left = interpreter.rows(rel.left, data)
+    return [
+        (unit, row)
+        for unit, row in left
+        if any(rel.on is None or interpreter.value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated
+    ]
+
+
 def first_of_all(rel: Private, data: Data, right: Right) -> Owned:
     """A cap that is a LIMIT."""
     owned = right(rel, data)
@@ -96,7 +109,9 @@ def first_of_all(rel: Private, data: Data, right: Right) -> Owned:
 
 
 @pytest.mark.parametrize(
-    "wrong", [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all], ids=["L2", "L3", "L4", "L5", "L6", "L7"]
+    "wrong",
+    [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all, partners_of_others],
+    ids=["L2", "L3", "L4", "L5", "L6", "L7", "L13"],
 )
 def test_l1_what_looks_at_other_units_is_caught(wrong: Callable[[Private, Data, Right], Owned], monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same random relations on which the right operators pass."""

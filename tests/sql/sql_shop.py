@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from dpquery.plan.draft import Affine, AggregateAsk, Combined, Constant, Output, Question, Ratio
-from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Scan
+from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Public, Scan, Semi
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
 from dpquery.schema.model import Schema
@@ -62,6 +62,9 @@ def relation(rel: Private) -> str:
             return f"[{relation(below)} {join} lookup {public.name} on {scalar(on)}]"
         case Match(left=left, right=right, join=join, on=on, single=single):
             return f"[{relation(left)} {join} {'single ' if single else ''}match {relation(right)} on {scalar(on)}]"
+        case Semi(left=left, right=right, on=on, negated=negated):
+            partners = right.name if isinstance(right, Public) else relation(right)
+            return f"[{relation(left)} {'without' if negated else 'with a'} partner {partners} on {scalar(on)}]"
         case CapRows():
             raise AssertionError("the entrance caps no rows")
 

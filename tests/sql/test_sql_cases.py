@@ -89,7 +89,7 @@ CODES = {
     "ORDER BY y": "AGGREGATE_ORDER_BY",
     "USING SAMPLE": "TABLESAMPLE",
     "PIVOT": "PIVOT",
-    "ANTI": "ANTI_JOIN",
+    "ANTI": "JOIN_ON_UNIT",
     "ASOF": "ASOF_JOIN",
     "POSITIONAL": "POSITIONAL_JOIN",
     "LIMIT 10%": "LIMIT_PERCENT",
@@ -122,4 +122,4 @@ def test_views_are_read_once_and_with_their_own_places() -> None:
 
 
 def test_the_files_are_all_there() -> None:
-    assert {Path(path).stem for path in FILES} == {"above", "aggregates", "clauses", "joins", "keys", "names", "options", "subqueries"}
+    assert {Path(path).stem for path in FILES} == {"above", "aggregates", "clauses", "joins", "keys", "names", "options", "partners", "subqueries"}

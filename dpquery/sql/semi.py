@@ -1,0 +1,179 @@
+"""[NOT] EXISTS and [NOT] IN with a subquery, as conditions of their own in WHERE.
+
+The subquery's private rows are partners within the unit only; public ones are partners of any row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.coerce import Mismatch
+from dpquery.plan.functions import call
+from dpquery.plan.rel import Join, Lookup, Public, Semi
+from dpquery.plan.scalar import Scalar, conjuncts, replaced
+from dpquery.sql.fields import take, unset
+from dpquery.sql.joins import suggestion
+from dpquery.sql.names import Scope, Statement
+from dpquery.sql.partners import conjoined, never_null, partnered, tied
+from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.sides import Bound, Open, Side, closed, equality
+
+
+class Test(NamedTuple):
+    """A condition on a subquery's rows: some exist (`value` is None), or one of them equals the value; or the opposite."""
+
+    node: exp.Expr
+    query: exp.Expr
+    value: exp.Expr | None
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A subquery as read: its rows, the values of its SELECT, and its conditions that read the rows outside as well."""
+
+    side: Side
+    values: tuple[Scalar, ...]
+    across: tuple[exp.Expr, ...]
+    scope: Scope
+
+
+Read = Callable[[exp.Expr, Scope], Inner]  # reads a subquery within the scope of the rows outside
+
+
+def test_of(node: exp.Expr) -> Test | None:
+    """The condition as one on a subquery's rows; None where it is another."""
+    inner, negated = node, False
+    while isinstance(inner, exp.Not | exp.Paren):
+        negated ^= isinstance(inner, exp.Not)
+        (inner,) = take(inner, "this")
+    match inner:
+        case exp.Exists():
+            return Test(inner, take(inner, "this")[0], None, negated)
+        case exp.In() if (query := inner.args.get("query")) is not None:
+            take(inner, "this", "query")
+            return Test(inner, query, inner.this, negated)
+        case exp.EQ(expression=exp.Any(this=exp.Query() | exp.Subquery() as query)):
+            return Test(inner, query, inner.this, negated)
+        case exp.NEQ(expression=exp.All(this=exp.Query() | exp.Subquery() as query)):
+            return Test(inner, query, inner.this, not negated)
+        case _:
+            return None
+
+
+def plain(node: exp.Expr) -> bool:
+    """Whether a query filters and projects only, so that its WHERE may read the rows outside."""
+    known = ("expressions", "with_", "distinct", "from_", "joins", "where")
+    return isinstance(node, exp.Select) and all(name in known or unset(value) for name, value in node.args.items())
+
+
+def split(nodes: Sequence[exp.Expr], scope: Scope) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
+    """Those of the conditions that read the subquery's own rows alone, and the others."""
+    own, across = list[exp.Expr](), list[exp.Expr]()
+    for node in nodes:
+        inside = test_of(node) is not None or all(scope.inside(column) for column in node.find_all(exp.Column))
+        (own if inside else across).append(node)
+    return tuple(own), tuple(across)
+
+
+def kept_by(statement: Statement, side: Bound, tests: Sequence[Test], scope: Scope, read: Read) -> Bound:
+    """The rows for which all of the conditions hold."""
+    for test in tests:
+        if side.kept:
+            message = "rows of a public table that an outer join keeps would be dropped again by this condition"
+            raise statement.refuse("KEPT_PUBLIC", message, test.node, "the condition in a subquery of its own, below the outer join")
+        inner = read(test.query, scope)
+        if isinstance(inner.side, Open):
+            side = _public(statement, side, inner, inner.side, test, scope)
+        else:
+            side = _private(statement, side, inner, inner.side, test, scope)
+    return side
+
+
+# ---- conditions ----------------------------------------------------------------------------------------------------------------------
+
+
+def _equal(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tuple[Scalar, Scalar, Scalar] | None:
+    """`value = the subquery's column`, and both sides of it; None for EXISTS."""
+    if test.value is None:
+        return None
+    if len(inner.values) != 1:
+        message = f"IN compares one value with a subquery of {len(inner.values)} columns"
+        raise statement.refuse("IN_SUBQUERY", message, test.node, "a subquery of one column")
+    value, other = expression(test.value, scope, "WHERE"), inner.values[0]
+    try:
+        return call("eq", value, other), value, other
+    except Mismatch as wrong:
+        raise statement.refuse(wrong.code, wrong.message, test.node, wrong.instead) from None
+
+
+def _across(inner: Inner) -> tuple[Scalar, ...]:
+    return tuple(part for node in inner.across for part in conjuncts(condition(node, inner.scope, "WHERE")))
+
+
+def _null(*values: Scalar) -> tuple[Scalar, ...]:
+    return tuple(call("is_null", value) for value in values)
+
+
+# ---- private -------------------------------------------------------------------------------------------------------------------------
+
+
+def _private(statement: Statement, left: Bound, inner: Inner, right: Bound, test: Test, scope: Scope) -> Bound:
+    across, equal = _across(inner), _equal(statement, test, inner, scope)
+    if equal is None:
+        conditions = across
+    elif not test.negated or all(never_null(statement, *each) for each in ((left, equal[1]), (right, equal[2]))):
+        conditions = (*across, equal[0])
+    elif any(tied(statement, c, left, right) for c in across):  # what is NULL on either side leaves NOT IN undecided
+        conditions = (*across, call("or", equal[0], *_null(*equal[1:])))
+    else:
+        message = "NOT IN is undecided for every row once the other side holds a NULL, whosever it is"
+        raise statement.refuse("NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, "NOT EXISTS (SELECT 1 FROM .. WHERE {})"))
+    found = partnered(statement, left, right, conditions, test.negated)
+    if found is None:
+        raise _untied(statement, left, right, test)
+    return found
+
+
+def _instead(statement: Statement, left: Bound, right: Bound, text: str) -> str:
+    return text.format(suggestion(statement, left, right) or "a condition `inner.unit = outer.unit` on the columns of the privacy unit")
+
+
+def _untied(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
+    code, word = ("EXISTS", "EXISTS") if test.value is None else ("IN_SUBQUERY", "IN")
+    message = f"{word} with private rows compares them within the privacy unit only, as a condition of its own (not under OR, not computed)"
+    return statement.refuse(code, message, test.node, _instead(statement, left, right, "AND {} in the subquery's WHERE"))
+
+
+# ---- public --------------------------------------------------------------------------------------------------------------------------
+
+
+def _public(statement: Statement, side: Bound, inner: Inner, right: Open, test: Test, scope: Scope) -> Bound:
+    """A public list that a plain column is in joins once, and so can list keys; other conditions only look for a partner."""
+    made, shown = closed(statement, right)
+    seen = Inner(right, tuple(_renamed(right, made, value) for value in inner.values), inner.across, inner.scope.over(shown))
+    across, equal = _across(seen), _equal(statement, test, seen, scope)
+    if equal is None:
+        return _partnered(side, made, across, test.negated)
+    if not test.negated:
+        if not across and equality(equal[0]) is not None and equal[2] in made.columns:
+            place = made.columns.index(equal[2])
+            once = Public(made.name, f"SELECT DISTINCT c{place} FROM ({made.sql}) AS q", made.columns[place : place + 1])
+            return Bound(Lookup(side.rel, once, Join.INNER, equal[0]), side.frame, side.kept)
+        return _partnered(side, made, (*across, equal[0]), False)
+    for one in (equal[0], *_null(*equal[1:])):  # any of them leaves NOT IN false or undecided
+        side = _partnered(side, made, (*across, one), True)
+    return side
+
+
+def _partnered(side: Bound, made: Public, conditions: Sequence[Scalar], negated: bool) -> Bound:
+    return Bound(Semi(side.rel, made, conjoined(conditions), negated), side.frame, side.kept)
+
+
+def _renamed(right: Open, made: Public, value: Scalar) -> Scalar:
+    return replaced(value, dict(zip(right.columns, made.columns, strict=True)))
