@@ -34,7 +34,7 @@ from dpquery.sql import allowed, options, read, windows
 from dpquery.sql.aggregates import ARGUMENTS
 from dpquery.sql.statement import Clauses
 
-WORLDS, EACH = 16, 100
+WORLDS, EACH = 18, 100
 LEAVES = frozenset({Position})
 
 
