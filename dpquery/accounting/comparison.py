@@ -135,14 +135,15 @@ def _bracket(at: Callable[[Fraction], float], budget: Fraction) -> tuple[Fractio
         return None, None
     if above <= 0:
         return high, None
+    stayed = 0  # which end did, of the last bracket: 1 the high one, -1 the low one
     while high > low * (1 + CLOSE):
         part = below / (below - above) if math.isfinite(below - above) else 0.5
         middle = Fraction(float(low) * math.exp(min(max(part, 0.01), 0.99) * math.log(high / low)))
         found = _log(at(middle), budget)
         if found <= 0:
-            low, below, above = middle, found, above / 2
+            low, below, above, stayed = middle, found, above / 2 if stayed > 0 else above, 1
         else:
-            high, above, below = middle, found, below / 2
+            high, above, below, stayed = middle, found, below / 2 if stayed < 0 else below, -1
     return low, high
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -153,6 +154,32 @@ def test_the_strongest_that_fits_fits_and_hardly_more_would(batch: Batch) -> Non
 
 def test_the_strongest_is_a_short_number_where_one_is_as_good() -> None:
     assert strongest(BASIC.epsilon, TENTHS, Fraction(263, 10)) == Fraction(263, 1000)
+
+
+SHAPES: dict[str, tuple[Callable[[float], float], float, int]] = {
+    "straight": (lambda x: 3 * x, 1 / 3, 8),
+    "bent up": (lambda x: x + math.expm1(min(x, 700)), 0.44285440, 14),
+    "bent down": (lambda x: math.sqrt(x) + x * x, 0.52488859, 14),
+    "nothing at first": (lambda x: 0.0 if x < 0.01 else x, 1, 11),
+    "nothing, then too much": (lambda x: 0.0 if x < 0.37 else 5.0, 0.37, 31),
+    "in the end infinite": (lambda x: x if x < 0.4 else math.inf, 0.4, 31),
+}
+
+
+@pytest.mark.parametrize(("epsilon", "fits", "most"), SHAPES.values(), ids=SHAPES)
+def test_the_strongest_is_found_soon(epsilon: Callable[[float], float], fits: float, most: int) -> None:
+    """In about half as many steps as bisection takes, where an epsilon is smooth; else in as many."""
+    asked: list[Fraction] = []
+
+    def at(batch: Batch) -> float:
+        asked.append(batch.strength)
+        assert len(asked) <= most
+        return epsilon(float(batch.strength))
+
+    found = strongest(at, TENTHS, Fraction(1))
+    assert found is not None
+    assert epsilon(float(found)) <= 1
+    assert float(found) == pytest.approx(fits, rel=1.1e-7)
 
 
 def test_what_always_or_never_fits() -> None:

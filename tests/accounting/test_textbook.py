@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -190,9 +191,23 @@ def test_renyi_agrees_with_dp_accounting() -> None:
 # ---- loss distributions ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pair", [pure_pair(0.7), laplace_pair(0.7), gaussian_pair(1.3, 1e-12), *sampled_pairs(laplace_pair(2.0), 0.3)])
-def test_masses_are_those_of_a_pair(pair: Pair) -> None:
-    """Both laws sum to 1, and P's mass over Q's is between the exponentials of each interval's ends."""
+PAIRS: dict[str, Callable[[], Pair]] = {
+    "pure": lambda: pure_pair(0.7),
+    "laplace": lambda: laplace_pair(0.7),
+    "gaussian": lambda: gaussian_pair(1.3, 1e-12),
+    "removed": lambda: sampled_pairs(laplace_pair(2.0), 0.3)[0],
+    "added": lambda: sampled_pairs(laplace_pair(2.0), 0.3)[1],
+    "rarely removed": lambda: sampled_pairs(gaussian_pair(1.3, 1e-12), 1e-3)[0],
+    "rarely added": lambda: sampled_pairs(gaussian_pair(1.3, 1e-12), 1e-3)[1],
+}
+
+
+@pytest.mark.parametrize("made", PAIRS.values(), ids=PAIRS)
+def test_masses_are_those_of_a_pair(made: Callable[[], Pair]) -> None:
+    """Both laws sum to 1, and P's mass over Q's is between the exponentials of each interval's ends; nearly all lies between low and high."""
+    pair = made()
+    outside = pair.masses(np.array([-np.inf, np.nextafter(pair.low, -np.inf), np.nextafter(pair.high, np.inf), np.inf]))
+    assert all(law[0] + law[-1] < 1e-9 for law in outside)
     edges = np.concatenate(([-np.inf], np.linspace(-8, 12, 401), [np.inf]))
     p, q = pair.masses(edges)
     assert p.sum() == pytest.approx(1)
@@ -283,6 +298,12 @@ def test_loss_epsilon_inverts_loss_delta() -> None:
 def test_a_delta_that_is_met_at_0_has_epsilon_0(largest: float, mass: float) -> None:
     losses, logs = np.array([-1.0, largest]), np.log([1 - mass, mass])
     assert loss_epsilon(losses, logs, loss_delta(losses, logs, 0.0)) == 0
+
+
+@pytest.mark.parametrize(("first", "second", "mass"), [(0.4, 2.1, 1e-3), (0.4, 2.1, 1e-12), (0.4, 0.5, 0.1), (0.1, 0.2, 0.1), (0.1, 0.2, 1e-9)])
+def test_a_delta_that_is_hardly_missed_at_a_loss_has_no_epsilon_below_it(first: float, second: float, mass: float) -> None:
+    losses, logs = np.array([first, second]), np.log([1 - mass, mass])
+    assert loss_epsilon(losses, logs, math.nextafter(loss_delta(losses, logs, first), 0)) >= first
 
 
 def test_masses_beyond_a_float() -> None:

@@ -29,21 +29,27 @@ from dpquery.release import answer as answers
 from dpquery.release import noise
 from dpquery.values.exact import Exact
 
-GROUPS = "acdef"
-UPPER_PARTS = {
-    "ratio above the noise": "SELECT sum(signed) / count(*) AS ratio FROM orders",
-    "HAVING, ORDER BY, LIMIT, rank": "SELECT k, count(*) AS n, sum(signed) / count(*) AS ratio, rank() OVER (ORDER BY count(*) DESC) AS place "
-    f"FROM orders {LISTED} HAVING count(*) > 1 ORDER BY n DESC LIMIT 3",
-    "private keys in order": "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2, delta = 0.02) k, count(DISTINCT pid) AS n FROM orders GROUP BY k "
-    "ORDER BY n DESC",
+UPPER_PARTS = {  # the version of unit 1 that is there or gone, the groups that can show, the statement
+    "ratio above the noise": ("high", "", "SELECT sum(signed) / count(*) AS ratio FROM orders"),
+    "HAVING, ORDER BY, LIMIT, rank": (
+        "high",
+        "acdef",
+        "SELECT k, count(*) AS n, sum(signed) / count(*) AS ratio, rank() OVER (ORDER BY count(*) DESC) AS place "
+        f"FROM orders {LISTED} HAVING count(*) > 1 ORDER BY n DESC LIMIT 3",
+    ),
+    "private keys in order": (
+        "shared",
+        "abefgh",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2, delta = 0.02) k, count(DISTINCT pid) AS n FROM orders GROUP BY k ORDER BY n DESC",
+    ),
 }
 WHOLE = "SELECT count(*) AS n FROM orders"
 FEW, MANY, QUERIES = 500, 8_000, 600
 
 
-def opened(folder: Path) -> tuple[Session, Session]:
-    """The data set with unit 1 and the one without it."""
-    return open_session(made(folder / "one", "add_remove", "high")), open_session(made(folder / "two", "add_remove", "gone"))
+def opened(folder: Path, unit: str = "high") -> tuple[Session, Session]:
+    """The data set with this version of unit 1 and the one without it."""
+    return open_session(made(folder / "one", "add_remove", unit)), open_session(made(folder / "two", "add_remove", "gone"))
 
 
 def exactly(session: Session, sql: str) -> tuple[Prepared, Exact]:
@@ -52,7 +58,7 @@ def exactly(session: Session, sql: str) -> tuple[Prepared, Exact]:
     return prepared, session.backend.run(lower(prepared.blocks[0].release, SALT), tuple(key.type for key in table.keys), len(table.parts))
 
 
-def finished(session: Session, prepared: Prepared, exact: Exact, drawn: Priced, count: int) -> Array:
+def finished(session: Session, prepared: Prepared, exact: Exact, drawn: Priced, groups: str, count: int) -> Array:
     """So many answers by all that follows the sums: noise, aggregates, upper part."""
     found = []
     for _ in range(count):
@@ -60,39 +66,34 @@ def finished(session: Session, prepared: Prepared, exact: Exact, drawn: Priced, 
         columns = {FIRST: answers.columns(noisy, prepared.blocks[0].release)}
         _, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, session.schema.limits)
         assert not lost
-        found.append(seen(table.select(range(len(prepared.question.post.outputs))).to_pylist()))
+        width = len(prepared.question.post.outputs)
+        found.append(seen(table.select(range(width)).to_pylist(), groups, width))
     return np.array(found)
 
 
-def seen(rows: Sequence[dict[str, Any]]) -> list[float]:
+def seen(rows: Sequence[dict[str, Any]], groups: str = "", width: int = 0) -> list[float]:
     """An answer as numbers: for each group its place in the answer and its values; NaN where there is none."""
-    width = max((len(row) for row in rows), default=1)
-    if rows and "k" not in rows[0]:
+    if not groups:
         return [_number(v) for v in rows[0].values()]
     by_key = {row["k"]: [float(place), *(_number(v) for name, v in row.items() if name != "k")] for place, row in enumerate(rows)}
-    return [float(len(rows)), *(v for key in GROUPS for v in by_key.get(key, [np.nan] * width))]
+    return [float(len(rows)), *(v for key in groups for v in by_key.get(key, [np.nan] * width))]
 
 
 def _number(value: Any) -> float:
     return np.nan if value is None else float(value)
 
 
-def padded(one: Array, two: Array) -> tuple[Array, Array]:
-    width = max(one.shape[1], two.shape[1])
-    first, second = (np.pad(side, ((0, 0), (0, width - side.shape[1])), constant_values=np.nan) for side in (one, two))
-    return first, second
-
-
 def shown(one: Array, two: Array, priced: Priced) -> list[Found]:
-    return judged(*by_histogram(*padded(one, two)), claims(priced))
+    return judged(*by_histogram(one, two), claims(priced))
 
 
 def upper_part(folder: Path, name: str, count: int, multiple: str = "1") -> list[Found]:
-    sides = opened(folder)
+    unit, groups, sql = UPPER_PARTS[name]
+    sides = opened(folder, unit)
     try:
-        (prepared, _), _ = made_of = [exactly(side, UPPER_PARTS[name]) for side in sides]
+        (prepared, _), _ = made_of = [exactly(side, sql) for side in sides]
         drawn = weaker(prepared.blocks[0].priced, Fraction(multiple))
-        one, two = (finished(side, *given, drawn, count) for side, given in zip(sides, made_of, strict=True))
+        one, two = (finished(side, *given, drawn, groups, count) for side, given in zip(sides, made_of, strict=True))
         return shown(one, two, prepared.blocks[0].priced)
     finally:
         for side in sides:
@@ -152,7 +153,7 @@ def line(name: str, found: list[Found], count: int, seconds: float, power: str |
     return {
         "shape": name,
         "adjacency": "add_remove",
-        "pair": ("high", "gone"),
+        "pair": (UPPER_PARTS[name][0] if name in UPPER_PARTS else "high", "gone"),
         "claims": told,
         "releases": count,
         "power": seen_at,
