@@ -33,7 +33,7 @@ ABOVE = WRITTEN | _set(
     """datepart datediff datetrunc acos asin atan atan2 avg cbrt cos cume_dist degrees dense_rank even first_value gcd isfinite isinf lag last_value
     lead min nth_value ntile percent_rank pi radians rank sin strftime tan"""
 )
-OWN = re.compile(r"u|w|k|i|n|place|__row|[acknoprsvwx]\d+")
+OWN = re.compile(r"u|v|w|k|i|n|d|place|__row|[acdknoprsvwx]\d+|[mq]\d+_\d+")
 SPELLED = _set(  # names that the engine takes for functions where no column bears them
     """current_date current_time current_timestamp localtime localtimestamp current_catalog current_user current_role current_schema session_user user
     rowid"""
