@@ -63,6 +63,7 @@ imports: $(READY)  ## check that rooms only look down
 docs: $(READY)  ## write the generated pages of docs/ and the README of the argument
 	$(BIN)/python -c "from dpquery.plan.functions import reference; print(reference(), end='')" > docs/functions.md
 	cd tests/sql && ../../$(BIN)/python conformance.py
+	$(BIN)/python tests/refusals/refusals.py
 	$(BIN)/python tests/pitfalls/table.py
 	$(BIN)/python tests/privacy/argument.py
 

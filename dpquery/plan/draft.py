@@ -163,12 +163,14 @@ class Post:
 
     Its output columns are `outputs`, in order, then one for each of `rows`: an alias and the table whose row number it holds, so that error bars
     find their rows; none where rows were merged. Aggregates are called a0 where `rows` is `ALONE`, else by alias and name: t1.a0.
-    `sql` cannot fail at run time: what overflows is NULL.
+    `sql` cannot fail at run time: what overflows is NULL. `places` are the expressions that it is made of, outputs first, and where the analyst wrote
+    them.
     """
 
     sql: str
     outputs: tuple[Output, ...]
     rows: tuple[tuple[str, str], ...] = ALONE
+    places: tuple[tuple[str, Position | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dpquery.backends.values import type_name
-from dpquery.errors import Fault, Refused
+from dpquery.errors import Fault, Position, Refused
 from dpquery.plan.draft import Post
 from dpquery.schema.model import Limits
 from dpquery.turns import Turn
@@ -85,11 +85,28 @@ def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:
         raise Refused("POST_TOO_SLOW", message, instead="leave out what generates rows by itself") from None
     except duckdb.Error as error:
         message = f"what the statement does with the released values is not valid: {_said(error)}"
-        raise Refused("POST_INVALID", message, instead="mend the expression; the rules are DuckDB's") from None
-    for field in answer.schema:
+        instead = "mend the expression; the rules are DuckDB's"
+        raise Refused("POST_INVALID", message, instead=instead, position=_culprit(post, empty, limits)) from None
+    for place, field in enumerate(answer.schema):
         if not _shown(field.type):
             message = f"a column of the answer is of a type that cannot be handed over: {field.type}"
-            raise Refused("OUTPUT_TYPE", message, instead="date_diff('day', a, b) for what lies between two moments; CAST(x AS VARCHAR)")
+            instead = "date_diff('day', a, b) for what lies between two moments; CAST(x AS VARCHAR)"
+            raise Refused("OUTPUT_TYPE", message, instead=instead, position=post.places[place][1] if place < len(post.places) else None)
+
+
+def _culprit(post: Post, empty: Tables, limits: Limits | None) -> Position | None:
+    """Where the analyst wrote the expression without which the statement can be run; None where no single one is it."""
+    import duckdb
+
+    for text, position in dict(post.places).items():
+        for stand_in in ("NULL", "(CASE WHEN FALSE THEN TRUE END)"):
+            try:
+                with _noisy(empty, limits, CHECK_SECONDS) as con:
+                    _answer(con, post.sql.replace(text, stand_in))
+                return position
+            except duckdb.Error:
+                continue
+    return None
 
 
 def _shown(kind: pa.DataType) -> bool:

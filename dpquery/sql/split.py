@@ -18,6 +18,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.lift import Lifter, Where, guarded
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
+from dpquery.sql.refuse import place
 from dpquery.sql.windows import direction
 
 
@@ -65,14 +66,16 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     called = [f"c{i}" if inner else quoted(output.name) for i, output in enumerate(outputs)]
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
+    written = [*zip(texts, nodes, strict=True), (having, parts.having), (qualify, parts.qualify), *((term.text, term.node) for term in terms)]
+    places = tuple((text, place(node)) for text, node in written if text is not None and node is not None)
     if parts.distinct:
-        return Post(_distinct(above, texts, called, terms, source) + limits, outputs, rows=())
+        return Post(_distinct(above, texts, called, terms, source) + limits, outputs, rows=(), places=places)
     rows = [*above.rows, *((alias, name, alias) for one in above.scalars for alias, name in one.rows)]
     names = [f"{text} AS {name}" for text, name in zip(texts, called, strict=True)]
     names += [f"t.{column} AS {column if alias == 't' else alias}" for alias, _, column in rows]
     order = [term.text + term.direction for term in terms] + [f"t.{name} NULLS LAST" for name in above.ties]
     ordered = f" ORDER BY {', '.join(order)}" if order and not (inner and not limits) else ""
-    return Post(f"SELECT {', '.join(names)} FROM {source}{ordered}{limits}", outputs, tuple((alias, name) for alias, name, _ in rows))
+    return Post(f"SELECT {', '.join(names)} FROM {source}{ordered}{limits}", outputs, tuple((alias, name) for alias, name, _ in rows), places)
 
 
 def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:

@@ -1,0 +1,58 @@
+"""Each example of a refusal is refused with its code, at its place; what is offered in its stead is accepted; the page is current."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import PAGE, codes, examples, page, told
+
+import dpquery
+from dpquery.errors import Refused
+
+OF_THE_CALL = {"DIALECT", "TWO_PRICES"}  # what is wrong does not stand in the statement
+
+
+@pytest.fixture(scope="module")
+def con(shop: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with dpquery.connect(shop(tmp_path_factory.mktemp("refusals") / "demo")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("code", examples())
+def test_an_example_is_refused_and_its_rewriting_accepted(con: Any, code: str) -> None:
+    example = examples()[code]
+    error = told(con, example)
+    assert isinstance(error, Refused)
+    assert error.code == code
+    assert (error.position is None) == (code in OF_THE_CALL)
+    assert error.instead
+    if "write" in example:
+        con.explain(example["write"])
+
+
+def test_the_page_is_current(con: Any) -> None:
+    assert PAGE.read_text() == page(con), "make docs"
+
+
+def test_no_code_of_the_source_is_missing() -> None:
+    text = PAGE.read_text()
+    assert [code for code in codes() if f"## {code}\n" not in text and f"- `{code}`" not in text] == []
+    assert sorted(examples().keys() - codes().keys()) == [], "examples of codes that are no more"
+
+
+def test_most_codes_have_an_example() -> None:
+    assert len(examples()) > 95
+
+
+def test_an_expression_above_the_noise_that_duckdb_refuses_has_a_place(con: Any) -> None:
+    for sql, column in [
+        ("SELECT status, count(*) AS n FROM orders GROUP BY status HAVING n + status > 3", 65),
+        ("SELECT status, abs(status) AS a, count(*) AS n FROM orders GROUP BY status", 16),
+        ("SELECT status, count(*) AS n FROM orders GROUP BY status ORDER BY abs(status)", 67),
+    ]:
+        error = told(con, {"sql": sql})
+        assert error is not None
+        assert (error.code, error.position and error.position.column) == ("POST_INVALID", column), sql
