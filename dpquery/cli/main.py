@@ -93,6 +93,18 @@ def init(files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="A 
     stream.write(draft_schema(files))
 
 
+@app.command(name="import-policy")
+def import_policy(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="BigQuery's privacy_policy JSON, or the DDL.")],
+) -> None:
+    """Draft a schema from another system's privacy policy.
+
+    BigQuery's privacy_policy, Snowflake's privacy policies and domains. The draft is for the data owner, to review and complete."""
+    from dpquery import engine
+
+    stream.write(engine.import_policy(file))
+
+
 @app.command()
 def query(
     schema: SchemaFile,

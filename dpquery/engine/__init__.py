@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpquery.engine.books import fits, open_ledger, verify_ledger
-from dpquery.engine.door import Report, check, create_ledger, draft_schema, open_session
+from dpquery.engine.door import Report, check, create_ledger, draft_schema, import_policy, open_session
 from dpquery.engine.explain import Explanation
 from dpquery.engine.session import Session
 from dpquery.ledger import Balance, Finding, Logged
@@ -23,6 +23,7 @@ __all__ = [
     "create_ledger",
     "draft_schema",
     "fits",
+    "import_policy",
     "open_ledger",
     "open_session",
     "verify_ledger",

@@ -16,11 +16,12 @@ from dpquery.schema.check import Report
 from dpquery.schema.check import check as check_schema
 from dpquery.schema.draft import draft
 from dpquery.schema.model import Schema
+from dpquery.schema.policy import LONGEST, imported
 from dpquery.schema.read import read as read_schema
 
 LONGEST_NAME = 128  # characters of an analyst's name, as in the schema file
 
-__all__ = ["Report", "check", "create_ledger", "draft_schema", "open_session"]
+__all__ = ["Report", "check", "create_ledger", "draft_schema", "import_policy", "open_session"]
 
 
 def open_session(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Session:
@@ -59,6 +60,19 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
 def draft_schema(files: Sequence[str | Path]) -> str:
     """A schema file drafted from physical types alone; what only the owner can promise is left to fill in."""
     return draft(inspect.files([Path(path_of(f)) for f in files]))
+
+
+def import_policy(file: str | Path) -> str:
+    """A schema file drafted from another system's privacy policy; what that does not say is left to fill in."""
+    path = Path(path_of(file))
+    try:
+        with path.open("rb") as source:
+            text = source.read(LONGEST + 1).decode("utf-8")
+    except OSError as error:
+        raise SchemaError("FILE_UNREADABLE", f"{path}: {error.strerror}", instead="name a file that can be read") from None
+    except UnicodeError:
+        raise SchemaError("FILE_UNREADABLE", f"{path}: no UTF-8 text", instead="a file of UTF-8 text") from None
+    return imported(text)
 
 
 def _absolute(path: str | Path) -> Path:

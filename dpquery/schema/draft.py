@@ -62,7 +62,7 @@ def _here() -> Path:
 def _lines(tables: Sequence[PhysicalTable], folder: Path, database: tuple[str, ...] | None) -> Iterator[str]:
     first = (database or tables[0].files or ("data",))[0]
     yield HEAD
-    yield f"dataset: {_word(Path(first).stem)}\n"
+    yield f"dataset: {plain_word(Path(first).stem)}\n"
     yield "version: 1\n"
     if database is not None:
         path = _path(database[0], folder) if database else "TODO"
@@ -81,9 +81,9 @@ def _table(table: PhysicalTable, folder: Path, taken: set[str]) -> Iterator[str]
         yield f"  # {_comment(table.name)} is left out: an odd name\n"
         return
     name = _name(table.name, taken)
-    yield f"  {_word(name)}:\n"
+    yield f"  {plain_word(name)}:\n"
     if name != table.name and table.kind is PhysicalKind.TABLE:
-        yield f"    table: {_word(table.name)}\n"
+        yield f"    table: {plain_word(table.name)}\n"
     if table.kind in FILES:
         paths = [_path(f, folder) for f in table.files]
         yield f"    path: {paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'}   # relative to this file\n"
@@ -110,7 +110,7 @@ def _column(column: PhysicalColumn, kind: PhysicalKind) -> str:
         )
         return f"      # {_comment(column.name)} is left out: {why} ({_comment(column.type)})\n"
     written = word if _PLAIN.fullmatch(word) else f'"{word}"'
-    return f"      {_word(column.name)}: {{type: {written}}}{_note(column, kind, word)}\n"
+    return f"      {plain_word(column.name)}: {{type: {written}}}{_note(column, kind, word)}\n"
 
 
 def _note(column: PhysicalColumn, kind: PhysicalKind, word: str) -> str:
@@ -142,7 +142,8 @@ def _fits(name: str) -> bool:
     return name == name.strip() and name.isprintable() and 0 < len(name) <= MAX_NAME and '"' not in name and not name.startswith("__")
 
 
-def _word(text: str) -> str:
+def plain_word(text: str) -> str:
+    """A name as YAML text, in quotes where another reader would take it for something else."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in WORDS and text != "TODO" else json.dumps(text, ensure_ascii=False)
 
 

@@ -1,0 +1,217 @@
+"""A schema file drafted from what another system was told: BigQuery's privacy_policy, Snowflake's privacy policies and domains.
+
+Read are the few statements and keys that have a counterpart here; what has none is named in a comment. What neither says is a TODO.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+from dpquery.errors import SchemaError
+from dpquery.schema.draft import plain_word
+
+LONGEST: Final = 2**20
+INSTEAD: Final = "a file with BigQuery's privacy_policy JSON, or with Snowflake's CREATE PRIVACY POLICY and ALTER TABLE .. SET PRIVACY DOMAIN"
+
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_NAME = r"((?:[\w$]+|\"[^\"]+\"|`[^`]+`)(?:\.(?:[\w$]+|\"[^\"]+\"|`[^`]+`))*)"
+_VIEW = re.compile(rf"\b(?:VIEW|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{_NAME}", re.IGNORECASE)
+_POLICY = re.compile(
+    r"privacy_policy\s*=\s*(?:r?'''(.*?)'''|r?\"\"\"(.*?)\"\"\"|'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")",
+    re.IGNORECASE | re.DOTALL,
+)
+_BUDGET = re.compile(r"(BUDGET_LIMIT|MAX_BUDGET_PER_AGGREGATE|BUDGET_WINDOW)\s*=>\s*('[^']*'|[0-9.eE+-]+)", re.IGNORECASE)
+_ENTITY = re.compile(rf"TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}[^;]*?PRIVACY\s+POLICY\s+{_NAME}\s+ENTITY\s+KEY\s*\(\s*{_NAME}\s*\)", re.IGNORECASE)
+_ALTER = re.compile(rf"ALTER\s+(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?{_NAME}([^;]*)", re.IGNORECASE)
+_DOMAIN = re.compile(
+    rf"(?:COLUMN\s+)?{_NAME}\s+SET\s+PRIVACY\s+DOMAIN\s+(?:(BETWEEN)\s*\(([^)]*)\)|(IN)\s*\(((?:[^')]|'(?:[^']|'')*')*)\)|(REFERENCES)\s+{_NAME}\s*\(\s*{_NAME}\s*\))",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"'((?:[^']|'')*)'")
+
+
+@dataclass(slots=True)
+class Column:
+    """What was said of a column; each piece as YAML text."""
+
+    type: str = "TODO"
+    rest: list[str] = field(default_factory=list)
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Policy:
+    """What was found. Numbers as text; None where nothing was said."""
+
+    unit: tuple[str, str] | None = None
+    epsilon: str | None = None
+    delta: str | None = None
+    most: str | None = None
+    query_delta: str | None = None
+    groups: str | None = None
+    minimum: str | None = None
+    tables: dict[str, dict[str, Column]] = field(default_factory=dict)
+    public: dict[str, set[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def imported(text: str) -> str:
+    """The text of a schema file. SchemaError where nothing in the text is known here."""
+    if len(text) > LONGEST:
+        raise SchemaError("BAD_POLICY", "the file is too long to be a policy", instead=INSTEAD)
+    found = Policy()
+    if text.lstrip().startswith("{"):
+        _bigquery(_json(text), "TODO", found)
+    else:
+        bare = _COMMENT.sub(" ", text)
+        for match in _POLICY.finditer(bare):
+            before = list(_VIEW.finditer(bare, 0, match.start()))
+            _bigquery(_json(next(part for part in match.groups() if part is not None)), _last(before[-1][1]) if before else "TODO", found)
+        _snowflake(bare, found)
+    if found.unit is None and not found.tables and found.epsilon is None and found.minimum is None:
+        raise SchemaError("BAD_POLICY", "no privacy policy and no privacy domain is found in the file", instead=INSTEAD)
+    return "".join(f"{line}\n" for line in _lines(found))
+
+
+def _json(text: str) -> Mapping[str, Any]:
+    try:
+        content = json.loads(text.replace('\\"', '"') if text.lstrip().startswith('{\\"') else text, parse_float=Decimal)
+    except (ValueError, RecursionError):
+        raise SchemaError("BAD_POLICY", "the privacy policy is not valid JSON", instead=INSTEAD) from None
+    if not isinstance(content, dict):
+        raise SchemaError("BAD_POLICY", "the privacy policy is no JSON object", instead=INSTEAD)
+    inner = content.get("privacy_policy", content)
+    return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
+
+
+# ---- BigQuery ------------------------------------------------------------------------------------------------------------------------
+
+
+def _bigquery(policy: Mapping[str, Any], table: str, found: Policy) -> None:
+    for kind, content in policy.items():
+        if not isinstance(content, dict):
+            raise SchemaError("BAD_POLICY", f"{kind[:40]} holds no object", instead=INSTEAD)
+        match kind:
+            case "differential_privacy_policy":
+                _spending(content, found)
+            case "aggregation_threshold_policy":
+                found.minimum = _whole(content, "threshold")
+            case _:
+                found.notes.append(f"{kind[:60]} has no counterpart: joins are allowed on the privacy unit, declared keys and public tables")
+                continue
+        unit = content.get("privacy_unit_column", content.get("privacy_unit_columns"))
+        units = unit.split(",") if isinstance(unit, str) else unit if isinstance(unit, list) else []
+        if len(units) > 1:
+            found.notes.append("several privacy unit columns have no counterpart: one column must name the unit")
+        if units:
+            found.unit = (table, str(units[0]).strip())
+            found.tables.setdefault(table, {}).setdefault(found.unit[1], Column())
+
+
+def _spending(content: Mapping[str, Any], found: Policy) -> None:
+    found.epsilon, found.delta = _number(content, "epsilon_budget"), _number(content, "delta_budget")
+    found.most, found.query_delta = _number(content, "max_epsilon_per_query"), _number(content, "delta_per_query")
+    found.groups = _whole(content, "max_groups_contributed")
+
+
+def _number(content: Mapping[str, Any], name: str) -> str | None:
+    value = content.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise SchemaError("BAD_POLICY", f"{name} is no number", instead=INSTEAD)
+    return str(value)
+
+
+def _whole(content: Mapping[str, Any], name: str) -> str | None:
+    value = _number(content, name)
+    if value is not None and not value.isdigit():
+        raise SchemaError("BAD_POLICY", f"{name} is no whole number", instead=INSTEAD)
+    return value
+
+
+# ---- Snowflake -----------------------------------------------------------------------------------------------------------------------
+
+
+def _snowflake(text: str, found: Policy) -> None:
+    for name, value in _BUDGET.findall(text):
+        match name.upper():
+            case "BUDGET_LIMIT":
+                found.epsilon = value
+            case "MAX_BUDGET_PER_AGGREGATE":
+                found.most = value
+                found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {value} bounds each aggregate there, max_epsilon the whole statement here")
+            case _:
+                found.notes.append(f"BUDGET_WINDOW {value} has no counterpart: the budget here is for the life of the data")
+    for table, _, column in _ENTITY.findall(text):
+        found.unit = found.unit or (_last(table), _last(column))
+        found.tables.setdefault(_last(table), {}).setdefault(_last(column), Column())
+    for table, rest in _ALTER.findall(text):
+        for parts in _DOMAIN.findall(rest):
+            _domain(_last(table), parts, found)
+
+
+def _domain(table: str, parts: tuple[str, ...], found: Policy) -> None:
+    name, between, ends, listed, values, refers, other, key = parts
+    column = found.tables.setdefault(table, {}).setdefault(_last(name), Column())
+    if between:
+        low, _, high = (part.strip() for part in ends.partition(","))
+        if _is_number(low) and _is_number(high):
+            column.note = "   # integer, decimal or float"
+            column.rest += [f"lower: {low}", f"upper: {high}"]
+        else:
+            column.type = "date" if _TEXT.fullmatch(low) else "TODO"
+            found.notes.append(f"{table}.{_last(name)}: bounds of dates have no counterpart; WHERE bounds them")
+    if listed:
+        texts = [text.replace("''", "'") for text in _TEXT.findall(values)]
+        column.type = "string" if texts else "TODO"
+        column.rest.append(f"values: [{', '.join(json.dumps(t) for t in texts) if texts else ', '.join(v.strip() for v in values.split(','))}]")
+    if refers:
+        found.public.setdefault(_last(other), set()).add(_last(key))
+        found.notes.append(f"{table}.{_last(name)}: its domain is {_last(other)}.{_last(key)}; join that public table to have its rows as groups")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except InvalidOperation:
+        return False
+
+
+def _last(name: str) -> str:
+    """The last part of a dotted name, without quotation marks."""
+    part = str(re.findall(r"\"[^\"]+\"|`[^`]+`|[\w$]+", name)[-1])
+    return part.strip("`").split(".")[-1] if part.startswith("`") else part.strip('"')
+
+
+# ---- the draft -----------------------------------------------------------------------------------------------------------------------
+
+
+def _lines(found: Policy) -> Iterator[str]:
+    yield "# Drafted from a policy of another system; no data was read. Each TODO is the owner's to decide: the file is refused while one is left."
+    yield from (f"# {note.splitlines()[0]}" for note in found.notes)
+    yield "dataset: TODO"
+    yield "source: {engine: duckdb, path: TODO}"
+    yield f"privacy_unit: {'.'.join(map(plain_word, found.unit)) if found.unit and '.' not in ''.join(found.unit) else 'TODO'}"
+    yield "adjacency: add_remove"
+    yield f"budget: {{epsilon: {found.epsilon or 'TODO'}, delta: {found.delta or ('TODO' if found.query_delta else '0')}}}"
+    yield f"per_query: {{epsilon: TODO, max_epsilon: {found.most or 'TODO'}, delta: {found.query_delta or '0'}}}"
+    if found.minimum:
+        yield f"min_units_per_group: {found.minimum}"
+    yield f"contribution: {{max_groups_contributed: {found.groups or 'TODO'}, max_rows_per_group: TODO}}"
+    yield "tables:"
+    for table, columns in found.tables.items():
+        yield f"  {plain_word(table)}:"
+        yield f"    unit: {plain_word(found.unit[1]) if found.unit and found.unit[0] == table else 'TODO'}"
+        yield "    columns:"
+        yield from (
+            f"      {plain_word(name)}: {{{', '.join([f'type: {column.type}', *column.rest])}}}{column.note}" for name, column in columns.items()
+        )
+    for table, keys in found.public.items():
+        yield f"  {plain_word(table)}:\n    public: true\n    columns:"
+        yield from (f"      {plain_word(key)}: {{type: TODO}}" for key in sorted(keys))

@@ -1,0 +1,88 @@
+"""Policies of other systems as drafts of schema files; a draft whose TODOs are filled in is read."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from dpquery.errors import SchemaError
+from dpquery.schema.policy import imported
+from dpquery.schema.read import read
+
+BIGQUERY = """{"differential_privacy_policy": {"privacy_unit_column": "user_id", "max_epsilon_per_query": 2.0, "epsilon_budget": 10.5,
+"delta_per_query": 1e-9, "delta_budget": 1e-6, "max_groups_contributed": 3}}"""
+VIEW = f"""-- the policy
+CREATE OR REPLACE VIEW `project.shop.visits` OPTIONS(privacy_policy = '{BIGQUERY.replace(chr(10), " ")}') AS SELECT * FROM t;"""
+SNOWFLAKE = """
+CREATE OR REPLACE PRIVACY POLICY p AS () RETURNS PRIVACY_BUDGET ->
+  PRIVACY_BUDGET(BUDGET_NAME => 'analysts', BUDGET_LIMIT => 300, MAX_BUDGET_PER_AGGREGATE => 0.5, BUDGET_WINDOW => 'Weekly');
+ALTER TABLE db.s.visits ADD PRIVACY POLICY p ENTITY KEY (user_id);
+ALTER TABLE visits ALTER COLUMN age SET PRIVACY DOMAIN BETWEEN (0, 120), COLUMN "state" SET PRIVACY DOMAIN IN ('CA', 'it''s)');
+ALTER TABLE visits MODIFY COLUMN plan SET PRIVACY DOMAIN REFERENCES plans(plan);
+"""
+
+
+def filled(text: str, tmp_path: Path) -> Path:
+    """The draft with something in place of each TODO."""
+    file = tmp_path / "schema.yaml"
+    text = text.replace("type: TODO, lower", "type: integer, lower").replace("dataset: TODO", "dataset: d").replace("path: TODO", "path: d.duckdb")
+    text = text.replace("type: TODO", "type: string").replace("max_epsilon: TODO", "max_epsilon: 1").replace("epsilon: TODO", "epsilon: 0.5")
+    file.write_text(text.replace("max_groups_contributed: TODO", "max_groups_contributed: 1").replace("per_group: TODO", "per_group: 5"))
+    return file
+
+
+@pytest.mark.parametrize("text", [VIEW, VIEW.replace("'", '"""')])
+def test_bigquerys_policy_of_a_view(text: str, tmp_path: Path) -> None:
+    found = read(filled(imported(text), tmp_path))
+    assert (found.budget.epsilon, found.budget.delta) == (Decimal("10.5"), Decimal("1e-6"))
+    assert (found.per_query.max_epsilon, found.per_query.delta) == (2, Decimal("1e-9"))
+    assert found.contribution.max_groups_contributed == 3
+    assert found.tables["visits"].unit == "user_id"
+
+
+def test_bigquerys_policy_as_json_names_no_table() -> None:
+    inner = {"aggregation_threshold_policy": {"threshold": 50, "privacy_unit_columns": "id"}}
+    text = imported(json.dumps({"privacy_policy": json.dumps(inner)}))
+    assert "min_units_per_group: 50\n" in text
+    assert "privacy_unit: TODO.id\n" in text or 'privacy_unit: "TODO".id\n' in text
+    assert "no counterpart" in imported('{"aggregation_threshold_policy": {"threshold": 5}, "join_restriction_policy": {}}')
+
+
+def test_snowflakes_policies_and_domains(tmp_path: Path) -> None:
+    text = imported(SNOWFLAKE)
+    assert "'Weekly' has no counterpart" in text
+    found = read(filled(text, tmp_path))
+    columns = found.tables["visits"].columns
+    assert (columns["age"].lower, columns["age"].upper) == (0, 120)
+    assert columns["state"].values == ("CA", "it's)")
+    assert found.tables["visits"].unit == "user_id"
+    assert found.tables["plans"].public
+    assert found.budget.epsilon == 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "SELECT 1",
+        "{",
+        "[1]",
+        '{"a": 1}',
+        '{"differential_privacy_policy": {"epsilon_budget": "x"}}',
+        '{"aggregation_threshold_policy": {"threshold": 1.5}}',
+        "x" * 2**21,
+        "{" * 5000,
+    ],
+)
+def test_what_is_no_policy_is_a_schema_error(text: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        imported(text)
+    assert caught.value.code == "BAD_POLICY"
+
+
+def test_a_name_cannot_end_its_line() -> None:
+    text = imported('ALTER TABLE "a: {b}\\n#" ADD PRIVACY POLICY p ENTITY KEY ("x\ny: z");'.replace("\\n", "\n"))
+    assert "\ny: z" not in text
