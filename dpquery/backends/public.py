@@ -12,7 +12,7 @@ from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
-from dpquery.plan.draft import Draft
+from dpquery.plan.draft import Draft, Feed
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
@@ -25,10 +25,20 @@ Row = tuple[Value, ...]
 
 def facts(drafts: Sequence[Draft], backend: Backend) -> tuple[Facts, ...]:
     """The public facts of a statement's releases. Refused where one has more than 10,000 keys."""
+    backend.prepare(standing(drafts))
+    return tuple(_facts(draft, backend) for draft in drafts)
+
+
+def standing(drafts: Sequence[Draft]) -> list[Public]:
+    """The public relations that a statement's releases read."""
     given = [public for draft in drafts for public in publics(draft.input)]
     given += [source.public for draft in drafts for source in draft.sources if source.public is not None]
-    backend.prepare(list({public.name: public for public in given}.values()))
-    return tuple(_facts(draft, backend) for draft in drafts)
+    return list({public.name: public for public in given}.values())
+
+
+def known(feed: Feed, value: Value) -> str:
+    """The text of a public relation that holds a released value."""
+    return f"SELECT {literal(value, feed.type)} AS c0"
 
 
 def _facts(draft: Draft, backend: Backend) -> Facts:

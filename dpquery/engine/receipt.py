@@ -88,7 +88,7 @@ def software() -> str:
 
 def plan_hash(prepared: Prepared) -> str:
     """SHA-256 of the bounded plan and what is done above the noise; the salt and the noise are no part of it."""
-    content = repr((PLAN_VERSION, *prepared.releases.values(), prepared.question.post.sql))
+    content = repr((PLAN_VERSION, *prepared.releases.values(), *(block.feeds for block in prepared.blocks), prepared.question.post.sql))
     return hashlib.sha256(content.encode()).hexdigest()
 
 

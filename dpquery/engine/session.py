@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +14,7 @@ from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
-from dpquery.backends.public import facts
+from dpquery.backends.public import facts, known, standing
 from dpquery.engine import asking, data, explained, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
@@ -23,7 +23,7 @@ from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Draft, Question
+from dpquery.plan.draft import Draft, Feed, Post, Question
 from dpquery.plan.release import Ask, Release
 from dpquery.privacy import Bill, Facts, bill, bound, price
 from dpquery.privacy.cost import Priced
@@ -55,6 +55,7 @@ class Ready:
     release: Release
     priced: Priced
     lowered: BoundedSQL
+    feeds: tuple[Feed, ...] = ()
 
     @property
     def key_types(self) -> tuple[Type, ...]:
@@ -172,9 +173,10 @@ class Session:
         billed = bill(releases, asks, whole, self.schema.adjacency)
         asking.within_policy(billed.epsilon, self.schema)
         tables = {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
-        post.check(question.post, tables, self.schema.limits)
+        for how in (question.post, *(Post(feed.sql, (), rows=()) for block in question.blocks for feed in block.feeds)):
+            post.check(how, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
-        blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release)) for block, ask, release, priced in parts)
+        blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
         return Prepared(sql, question, whole, blocks, billed, dict(written(params)))
 
     def _bound(self, draft: Draft, found: Facts) -> Release:
@@ -218,15 +220,27 @@ class Session:
 
     def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> dict[str, Noisy]:
         """The noisy sums of each release. Exact ones do not leave this function."""
-        exact = [self.backend.run(block.lowered, block.key_types, len(block.release.table.parts)) for block in prepared.blocks]
+        if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
+            raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
+        bits, noisy = SystemBits(), dict[str, Noisy]()
+        for block in prepared.blocks:
+            self._feed(prepared, block, noisy)
+            exact = self.backend.run(block.lowered, block.key_types, len(block.release.table.parts))
+            noisy[block.name] = noise.add(exact, block.release, block.priced, bits)
         if self._version(ledger) != version:
             raise Fault(
                 "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
             )
-        if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
-            raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
-        bits = SystemBits()
-        return {b.name: noise.add(sums, b.release, b.priced, bits) for b, sums in zip(prepared.blocks, exact, strict=True)}
+        return noisy
+
+    def _feed(self, prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy]) -> None:
+        """Nothing; the public relations that stand for released values now hold those that this release reads."""
+        if not block.feeds:
+            return
+        tables = {b.name: answers.columns(noisy[b.name], b.release) for b in prepared.blocks if b.name in noisy}
+        texts = {feed.public: known(feed, post.value(feed, tables, self.schema.limits)) for feed in block.feeds}
+        given = standing([one.draft for one in prepared.question.blocks])
+        self.backend.prepare([replace(one, sql=texts[one.name]) if one.name in texts else one for one in given])
 
     def _finish(self, noisy: Mapping[str, Noisy], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer:
         columns = {block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}

@@ -10,6 +10,7 @@ from dpquery.errors import Position
 from dpquery.plan.rel import Private
 from dpquery.plan.release import Key, KeySource, Mechanism
 from dpquery.plan.scalar import Interval, Scalar
+from dpquery.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +175,28 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class Feed:
+    """A released value that a later release reads as a literal: `sql` over the noisy tables, one row of one column c0 at most.
+
+    In the plan it is the only row of the public relation `public`, NULL until it is known, of type `type`.
+    """
+
+    public: str
+    sql: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
-    """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT."""
+    """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
+
+    `feeds` are the values of earlier releases that it reads.
+    """
 
     name: str
     draft: Draft
     options: Options
+    feeds: tuple[Feed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.backends.values import type_name
 from dpquery.errors import Fault, Position, Refused
-from dpquery.plan.draft import Post
+from dpquery.plan.draft import Feed, Post
 from dpquery.schema.model import Limits
 from dpquery.turns import Turn
 from dpquery.values.types import Kind, Type, Value
@@ -70,6 +70,16 @@ def run(post: Post, tables: Tables, limits: Limits) -> pa.Table:
             return _answer(con, post.sql)
     except (duckdb.Error, pa.ArrowException, MemoryError, OverflowError, ValueError, TypeError):
         raise Fault("POST_FAILED", "what the statement does with the released values failed", instead="ask for the released values alone") from None
+
+
+def value(feed: Feed, tables: Tables, limits: Limits) -> Value:
+    """The released value that a later release reads; NULL where there is none."""
+    try:
+        table = run(Post(feed.sql, (), rows=()), tables, limits)
+    except Fault:
+        return None
+    found: Value = table.column(0)[0].as_py() if table.num_rows else None
+    return found
 
 
 def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:

@@ -36,7 +36,7 @@ TYPES = {
 def base(statement: Statement, table: Table, alias: str, place: int) -> Open:
     """A declared public table: its declared columns, cast to their declared types."""
     made = tuple(column(statement, c) for c in table.columns.values())
-    items = ", ".join(f"{_cast(quoted(c.name), c.type)} AS c{i}" for i, c in enumerate(made))
+    items = ", ".join(f"{cast_to(quoted(c.name), c.type)} AS c{i}" for i, c in enumerate(made))
     physical = ".".join(quoted(part) for part in table.physical.rsplit(".", 1))
     frame = Frame((Source(alias, tuple(Field(c.name, c) for c in made), place),))
     return Open(f"SELECT {items} FROM {physical}", made, frame, (table.name,))
@@ -67,7 +67,7 @@ def selected(
         text = text_of(node, replace(scope, aliases=dict(aliases)), called) if isinstance(node, exp.Expr) else called[_id(node)]
         if isinstance(node, exp.Expr):
             aliases.setdefault(fold(name), node)
-        texts.append(f"{_cast(text, value.type)} AS c{len(made)}")
+        texts.append(f"{cast_to(text, value.type)} AS c{len(made)}")
         made.append(_renewed(statement, name, value))
     condition = "" if where is None else f" WHERE {text_of(where, scope, called)}"
     sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(texts)} FROM ({side.sql}) AS q{condition}"
@@ -174,7 +174,7 @@ def _renewed(statement: Statement, name: str, value: Scalar) -> Column:
     return Column(next(statement.ids), name, value.type)
 
 
-def _cast(text: str, kind: Type) -> str:
+def cast_to(text: str, kind: Type) -> str:
     """The text in its declared type, NULL where it does not fit; a float without NaN and without a negative zero."""
     name = f"DECIMAL(38,{kind.scale})" if kind.kind is Kind.DECIMAL else TYPES[kind.kind]
     cast = f"TRY_CAST({text} AS {name})"

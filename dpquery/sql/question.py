@@ -68,6 +68,7 @@ class Reader:
     statement: Statement
     sorts: dict[int, Sort] = field(default_factory=dict)
     known: dict[int, Released] = field(default_factory=dict)
+    held: list[exp.Expr] = field(default_factory=list)  # so that no other node takes an id of theirs
 
     # ---- what a query is ---------------------------------------------------------------------------------------------------------
 
@@ -75,6 +76,7 @@ class Reader:
         """What the query's rows are."""
         node = bare(node)
         if id(node) not in self.sorts:
+            self.held.append(node)
             self.sorts[id(node)] = self._sort(node, env)
         return self.sorts[id(node)]
 
@@ -244,7 +246,7 @@ class Reader:
         if text is None:
             raise AssertionError("what is released is a query")
         try:
-            inner = Reader(replace(statement, source=text, named={}, clauses={}), self.sorts, self.known)
+            inner = Reader(replace(statement, source=text, named={}, clauses={}), self.sorts, self.known, self.held)
             found = inner._once(parse_view(text), Env(views=env.views | {fold(name)}))
         except Refused as wrong:
             raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
@@ -283,6 +285,10 @@ class Reader:
         limits = whole_number(self.statement, limit, "LIMIT"), whole_number(self.statement, offset, "OFFSET")
         everything = Clauses([exp.Star()], None, None, None, None, None, order, *limits)
         return self._selected(node, flat(self.statement, found, "", (), 0), everything, inside, inner)
+
+    def releases(self, node: exp.Expr, env: Env) -> bool:
+        """Whether a subquery's rows are released ones."""
+        return self.sort(node, env) is Sort.RELEASED
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 from sqlglot import exp
 
@@ -20,24 +19,18 @@ from dpquery.sql import options as settings
 from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
+from dpquery.sql.feeds import Readers, fed
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
 from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.select import Env, check_unread, kept, named_item, star, tables
-from dpquery.sql.sides import Bound, Open, Released
+from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate, like, misspelled
 from dpquery.sql.windows import window
 
 GREATEST = 2**63 - 1
-
-
-class Readers(Protocol):
-    """Who reads what stands above the noise."""
-
-    def scalar(self, node: exp.Expr, env: Env) -> Released:
-        """A subquery that is a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +129,8 @@ def _block(
     for alias, _, node in items:
         if alias:
             aliases.setdefault(fold(alias), node)
-    whole = kept(statement, side, conjunct_nodes(clauses.where), env, aliases)
+    below, where, feeds = fed(statement, side, clauses.where, env, readers)
+    whole = replace(kept(statement, below, conjunct_nodes(where), env, aliases), frame=side.frame)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
     keys, distinct = _keys(statement, whole, clauses, named, scope)
@@ -160,7 +154,7 @@ def _block(
         contributions=settings.contributions(statement, chosen, whole.rel, bool(keys), asks, first),
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
     )
-    statement.blocks.append(Block(name, draft, chosen.price))
+    statement.blocks.append(Block(name, draft, chosen.price, feeds))
     statement.warnings.extend(warnings)
     return above, post
 

@@ -83,6 +83,7 @@ def several() -> tuple[Question, ...]:
         unit = one.schema.privacy_unit_table
         found.append(read(f"SELECT count(*) AS n, (SELECT count(*) FROM {unit}) AS m FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} UNION ALL SELECT count(*) FROM {unit}", one.schema))
+        found.append(read(f"SELECT count(*) AS n FROM {unit} WHERE 3 < (SELECT count(*) FROM {unit})", one.schema))
         one.con.close()
     return tuple(found)
 

@@ -1,0 +1,149 @@
+"""Several releases in one statement, through the engine: noise off, each answer is the plain engine's; what is charged is their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import dpquery
+from dpquery.errors import Refused
+
+TABLES = """
+CREATE TABLE users AS SELECT i AS user_id, (20 + i % 50) AS age, ['US', 'DE', 'FR'][1 + (i % 7) % 3] AS country FROM range(1, 61) t(i);
+CREATE TABLE orders AS SELECT i AS order_id, 1 + i % 60 AS user_id, (i * 37 % 500)::DECIMAL(10, 2) AS amount,
+    ['a', 'b', 'c', 'd'][1 + (i % 11) % 4] AS item FROM range(1, 241) t(i)
+"""
+SCHEMA = """
+dataset: several
+source: {engine: duckdb, path: several.duckdb}
+privacy_unit: users.user_id
+budget: {epsilon: 1e30, delta: 1}
+per_query: {epsilon: 1e20, delta: 1}
+unsafe_testing: true
+contribution: {max_groups_contributed: 10, max_rows_per_group: 50}
+tables:
+  users:
+    unit: user_id
+    max_rows_per_unit: 1
+    columns:
+      user_id: {type: integer}
+      age: {type: integer, lower: 0, upper: 120}
+      country: {type: string, values: [US, DE, FR]}
+  orders:
+    unit: user_id
+    columns:
+      order_id: {type: integer, unique: true}
+      user_id: {type: integer}
+      amount: {type: decimal, lower: 0, upper: 500, step: 0.01}
+      item: {type: string}
+"""
+BY = "SELECT country, COUNT(*) AS n FROM users GROUP BY country"
+ANSWERED = (
+    "SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM orders) AS share FROM orders WHERE amount > 100",
+    f"WITH r AS ({BY}) SELECT a.country, a.n * 1.0 / b.n AS q, SUM(a.n) OVER () AS s FROM r AS a JOIN r AS b USING (country) ORDER BY 1",
+    "SELECT 'u' AS what, COUNT(*) AS n FROM users UNION ALL SELECT 'o', COUNT(*) FROM orders ORDER BY n",
+    f"SELECT SUM(n) AS s, MAX(n), MEDIAN(n), COUNT(*) FILTER (WHERE n > 19), MIN(country) FROM ({BY}) AS t",
+    f"SELECT u.country, u.n, o.s FROM ({BY}) AS u LEFT JOIN (SELECT country, SUM(amount) AS s FROM orders JOIN users USING (user_id) "
+    "WHERE country IN ('US', 'DE') GROUP BY country) AS o ON u.country = o.country ORDER BY 1",
+    f"SELECT country FROM ({BY}) EXCEPT SELECT country FROM users WHERE country IN ('US', 'XX') GROUP BY country ORDER BY 1",
+    "SELECT item, COUNT(*) AS n FROM orders GROUP BY item HAVING COUNT(*) > (SELECT COUNT(*) FROM users) * 0.5 ORDER BY n DESC, item",
+    "SELECT n > 60 AS big, COUNT(*) AS k FROM (SELECT item, COUNT(*) AS n FROM orders GROUP BY item) GROUP BY big HAVING SUM(n) > 0 ORDER BY 1",
+    f"SELECT (SELECT n FROM ({BY}) ORDER BY n DESC LIMIT 1) AS top, COUNT(*) AS n FROM users",
+    "SELECT COUNT(*) AS n FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)",
+    "SELECT item, COUNT(*) AS n FROM orders WHERE amount > 2 * (SELECT AVG(age) FROM users) AND amount < (SELECT SUM(amount) FROM orders) / 100 "
+    "GROUP BY item ORDER BY 1",
+    "WITH m AS (SELECT AVG(amount) AS a FROM orders) SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM orders) AS share, (SELECT a FROM m) AS a "
+    "FROM orders WHERE amount > (SELECT a FROM m)",
+)
+REFUSED = {
+    "SELECT x.n, users.age FROM users, (SELECT COUNT(*) AS n FROM users) AS x": "AGGREGATE_IN_SUBQUERY",
+    "SELECT user_id FROM users UNION ALL SELECT COUNT(*) FROM users": "SET_OPERATION",
+    f"SELECT COUNT(*) - (SELECT n FROM ({BY})) FROM users": "SCALAR_SUBQUERY",
+    f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM ({BY})": "NESTED_RELEASE",
+    "SELECT COUNT(*) FROM users WHERE age > (SELECT age FROM users)": "SCALAR_SUBQUERY",
+    f"SELECT n FROM ({BY}) AS t WHERE n > (SELECT MAX(n) FROM t)": "SUBQUERY_ABOVE_NOISE",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) COUNT(*), (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM users), "
+    "(SELECT COUNT(*) FROM orders) FROM users": "PRICE_SHARES",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("several")
+    with duckdb.connect(str(path / "several.duckdb")) as con:
+        con.execute(TABLES)
+    (path / "several.yaml").write_text(SCHEMA)
+    dpquery.create_ledger(path / "several.yaml")
+    return path
+
+
+@pytest.fixture(scope="module")
+def con(folder: Path) -> Iterator[dpquery.Connection]:
+    with dpquery.connect(folder / "several.yaml") as found:
+        yield found
+
+
+def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [tuple(round(float(v), 9) if isinstance(v, int | float | Decimal) else v for v in row) for row in rows]
+
+
+@pytest.mark.parametrize("sql", ANSWERED)
+def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, folder: Path, sql: str) -> None:
+    answer = con.query(sql)
+    with duckdb.connect(str(folder / "several.duckdb"), read_only=True) as other:
+        assert plain(answer.fetchall()) == plain(other.execute(sql).fetchall())
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_is_not_sound_is_refused(con: dpquery.Connection, sql: str) -> None:
+    with pytest.raises(Refused) as refused:
+        con.query(sql)
+    assert refused.value.code == REFUSED[sql]
+    assert refused.value.instead
+
+
+def test_one_charge_holds_all_releases(con: dpquery.Connection) -> None:
+    """Equal parts; a WITH query used twice is one release; the sum of OPTIONS is the price."""
+    before = con.budget().entries
+    receipt = con.query(
+        f"WITH r AS ({BY}) SELECT COUNT(*) AS n FROM r AS a, r AS b, (SELECT COUNT(*) AS m FROM users) AS c", epsilon=2, delta=0
+    ).receipt
+    assert con.budget().entries == before + 1
+    assert [(row["table"], row["charged_epsilon"]) for row in receipt["tables"]] == [("noisy", "1"), ("noisy_1", "1")]
+    assert {"P8", "P9", "P10"} <= set(receipt["lemmas"])
+    ours = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {}, delta = 0) COUNT(*) AS n FROM users"
+    added = con.explain(f"{ours.format(3)} UNION ALL {ours.format('0.5')}").as_dict()
+    assert (added["price"]["epsilon"], added["price"]["delta"]) == ("3.5", "0")
+    assert [row["charged_epsilon"] for row in added["tables"]] == ["3", "0.5"]
+
+
+def test_the_outermost_clause_speaks_for_the_statement(con: dpquery.Connection) -> None:
+    sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3, delta = 0) COUNT(*) / (SELECT COUNT(*) FROM orders) AS n FROM users"
+    assert [row["charged_epsilon"] for row in con.explain(sql).as_dict()["tables"]] == ["1.5", "1.5"]
+    part = "(SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM orders)"
+    shares = con.explain(f"SELECT COUNT(*) / {part} AS n FROM users", epsilon=4, delta=0).as_dict()["tables"]
+    assert [row["charged_epsilon"] for row in shares] == ["1", "3"]
+
+
+def test_error_bars_reach_over_releases(con: dpquery.Connection) -> None:
+    bars = con.query("SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM orders) AS r FROM users", epsilon=20, delta=0).intervals["r"]
+    assert bars[0] is not None
+    low, high = bars[0]
+    assert low < 0.25 < high < low + 0.1
+    united = con.query("SELECT COUNT(*) AS n FROM users UNION ALL SELECT COUNT(*) FROM orders", epsilon=20, delta=0).intervals["n"]
+    assert all(bar is not None for bar in united)
+
+
+def test_price_and_bounds_do_not_depend_on_released_values(con: dpquery.Connection) -> None:
+    """The statement that runs is the one that was priced: a released value is a row of a relation that it joins."""
+    sql = "SELECT item, COUNT(*) AS n FROM orders WHERE amount > (SELECT AVG(amount) FROM orders) GROUP BY item"
+    first, second = (con.explain(sql, epsilon=1, delta="1e-6").as_dict() for _ in range(2))
+    assert first["price"] == second["price"]
+    assert "public_" in first["sql"]
+    noisy = con.query(sql, epsilon=1, delta="1e-6").receipt
+    assert noisy["price"] == first["price"]
