@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from dpquery.backends import names
+from dpquery.backends.inside import reduced
 from dpquery.backends.scalar import scan, sql
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, UnitPath, output
+from dpquery.plan.inside import parts
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, UnitPath, output
 from dpquery.plan.scalar import Column, Scalar, columns
 
 Ids = frozenset[int]
@@ -71,6 +73,8 @@ def lower(rel: Private, needed: Ids, script: Script) -> str:
             return _semi(rel, needed, script)
         case CapRows():
             return _cap_rows(rel, needed, script)
+        case Group():
+            return _group(rel, needed, script)
         case _:
             assert_never(rel)
 
@@ -173,3 +177,13 @@ def _cap_rows(rel: CapRows, needed: Ids, script: Script) -> str:
     order = [script.chance(["u", *row]), *(row or ["u"])]  # two sort keys at least: a single one is planned at twice the cost
     numbered = script.add(f"SELECT {', '.join(['u', *row])}, row_number() OVER (PARTITION BY u ORDER BY {', '.join(order)}) AS place FROM {source}")
     return script.add(f"SELECT {_list(rel, needed)} FROM {numbered} WHERE place <= {rel.rows:d}")
+
+
+def _group(rel: Group, needed: Ids, script: Script) -> str:
+    """Grouped by the unit before anything else: no group holds rows of two units."""
+    used = [(column, item) for column, item in rel.items if column.id in needed]
+    keys = [names.column(c.id) for c in rel.keys]
+    source = lower(rel.input, frozenset(c.id for c in rel.keys) | reads(part for _, item in used for part in parts(item)), script)
+    below = local(rel.input)
+    items = [*keys, *(f"{reduced(item, below)} AS {names.column(column.id)}" for column, item in used)]
+    return script.add(f"SELECT {', '.join(['u', *items])} FROM {source} GROUP BY {', '.join(['u', *keys])}")

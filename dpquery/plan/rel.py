@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from dpquery.plan.inside import Reduction
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.values.types import Type
 
@@ -145,7 +146,19 @@ class CapRows:
     rows: int
 
 
-Private = Scan | Keep | Compute | Lookup | Match | Semi | CapRows
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One row for each unit and each of its combinations of keys: the keys, and aggregates over the rows that have them.
+
+    The plan itself adds the unit to the keys, so there is no row of nobody's and none without rows below. Without aggregates it is DISTINCT.
+    """
+
+    input: Private
+    keys: tuple[Column, ...]
+    items: tuple[tuple[Column, Reduction], ...]
+
+
+Private = Scan | Keep | Compute | Lookup | Match | Semi | CapRows | Group
 
 
 def inputs(rel: Private) -> tuple[Private, ...]:
@@ -153,7 +166,7 @@ def inputs(rel: Private) -> tuple[Private, ...]:
     match rel:
         case Scan():
             return ()
-        case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below):
+        case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below) | Group(input=below):
             return (below,)
         case Match(left=left, right=right):
             return (left, right)
@@ -183,6 +196,8 @@ def output(rel: Private) -> tuple[Column, ...]:
             return (*output(below), *public.columns)
         case Match(left=left, right=right):
             return (*output(left), *output(right))
+        case Group(keys=keys, items=items):
+            return (*keys, *(column for column, _ in items))
         case _:
             assert_never(rel)
 

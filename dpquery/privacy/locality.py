@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from dpquery.errors import Fault
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, inputs, output
+from dpquery.plan.inside import parts
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, inputs, output
 from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 
@@ -48,6 +49,8 @@ def _lemma(rel: Private) -> str:
             return semi(rel)
         case CapRows():
             return cap_rows(rel)
+        case Group():
+            return group(rel)
         case _:
             assert_never(rel)
 
@@ -144,6 +147,23 @@ def semi(rel: Semi) -> str:
     return _reads("L13", () if rel.on is None else (rel.on,), _ids(output(rel.left)) | _ids(right))
 
 
+def group(rel: Group) -> str:
+    """L21. Aggregates within the unit keep locality.
+
+    Given   the input is local; rows are grouped by their unit and the keys, which are columns of the input; aggregates read its columns alone, and
+            each is a total, deterministic function of the bag of its values.
+    Claim   the groups, owned by their unit, are local.
+    Proof   A group holds rows of one unit, so R[u] is a function of input[u], whatever the order in which rows come; a unit without rows has no
+            group. (Without the unit among the keys, and without any key, there would be groups of all units and of none.)
+    Tight   As L1, with groups of all units: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A4 and H (a ROLLUP's grand total is everybody's).
+    """
+    known = _ids(output(rel.input))
+    if not _ids(rel.keys) <= known:
+        raise Fault("PLAN_BROKEN", "a key is no column of the relation that is grouped")
+    return _reads("L21", (scalar for _, item in rel.items for scalar in parts(item)), known)
+
+
 def cells(table: UnitTable) -> str:
     """L8. Cells are functions of their unit's rows.
 
@@ -173,7 +193,8 @@ def rows_per_unit(rel: Private) -> int | None:
     Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
             row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
-    Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached
+            Group: no more than there are rows; one where all rows of a unit agree on the keys (L10).
+    Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached, test_l9_groups_are_reached
     Source  docs/pitfalls.md A5, N9.
     """
     match rel:
@@ -189,6 +210,8 @@ def rows_per_unit(rel: Private) -> int | None:
             return None if most is None or fanout is None else most * _met(fanout, join)
         case Match():
             return _matched(rel)
+        case Group(input=below, keys=keys):
+            return 1 if _ids(keys) <= fixed(below) else rows_per_unit(below)
         case _:
             assert_never(rel)
 
@@ -217,7 +240,8 @@ def fixed(rel: Private) -> frozenset[int]:
             Compute: a function of fixed columns. INNER Match: a row holds a left row's and a right row's values, each fixed. LEFT Match: the
             left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
             if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
-            all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all).
+            all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all). Group: keys hold values of input[u]; where all
+            rows of a unit agree on all keys there is one row.
     Tight   One column more would be wrong: test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed,
             test_a3_lookup_by_a_row_column_is_not_fixed
     Source  docs/pitfalls.md A3 and E12.
@@ -236,6 +260,9 @@ def fixed(rel: Private) -> frozenset[int]:
             return _fixed_lookup(rel)
         case Match(left=left, right=right, join=join):
             return fixed(left) | fixed(right) if join is Join.INNER else fixed(left)
+        case Group(input=below, keys=keys):
+            known = fixed(below)
+            return _ids(output(rel)) if _ids(keys) <= known else _ids(keys) & known
         case _:
             assert_never(rel)
 
@@ -266,7 +293,8 @@ def owning(rel: Private) -> frozenset[int]:
     Given   each scan names the columns that carry its unit unmodified; its rows have a unit.
     Claim   in every row the returned columns equal the row's unit.
     Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, caps, lookups (the private row stays whole) and
-            INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL.
+            INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL. Of a group its keys,
+            whose rows are one unit's.
     Tight   One column more would be wrong: test_distinct_units_from_a_null_side, test_count_distinct_of_the_null_side_counts_units_with_rows
     Source  docs/pitfalls.md C6.
     """
@@ -277,6 +305,8 @@ def owning(rel: Private) -> frozenset[int]:
             return owning(below)
         case Match(left=left, right=right, join=join):
             return owning(left) | owning(right) if join is Join.INNER else owning(left)
+        case Group(input=below, keys=keys):
+            return owning(below) & _ids(keys)
         case _:
             assert_never(rel)
 

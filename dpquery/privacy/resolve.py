@@ -10,7 +10,7 @@ from typing import assert_never
 from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Public, Scan, Semi, walk
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, walk
 from dpquery.plan.release import (
     Aggregate,
     Bounding,
@@ -141,7 +141,7 @@ def _fill(rel: Private, facts: Facts) -> Private:
     match rel:
         case Scan():
             return rel
-        case Keep(input=below) | Compute(input=below) | CapRows(input=below):
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below):
             return replace(rel, input=_fill(below, facts))
         case Lookup(input=below, public=public):
             if public.name not in facts.fanouts:
@@ -178,7 +178,7 @@ def capped(rel: Private, rows: int) -> Private:
     match rel:
         case Scan():
             return rel
-        case Keep(input=below) | Compute(input=below) | CapRows(input=below):
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below):
             return replace(rel, input=capped(below, rows))
         case Lookup(input=below):
             inner = capped(below, rows)

@@ -21,6 +21,7 @@ from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.refuse import SEARCHED, near, place, refuse
 
+MADE = "made"  # in the meta of a column that stands in place of an aggregate or a window: the column that holds its result
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
 
 
@@ -51,6 +52,7 @@ class Statement:
     named: Mapping[int, tuple[Option, ...]]
     now: datetime.datetime | None = None
     clauses: Mapping[int, tuple[Option, ...]] = field(default_factory=dict)  # of OPTIONS, by the offset of their SELECT
+    rows: int | None = None  # max_rows_per_group, where the statement sets it
     origins: dict[int, Origin] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)  # private tables it reads, by name
     ids: Iterator[int] = field(default_factory=count)
@@ -192,6 +194,9 @@ class Scope:
 
     def column(self, node: exp.Column) -> Scalar:
         """What a column reference stands for. Refused: unknown (with near names), ambiguous, or qualified by more than a table."""
+        if MADE in node.meta:
+            made: Column = node.meta[MADE]
+            return made
         found = self.find(node)
         if found is not None:
             return found.value

@@ -9,7 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
-from dpquery.plan.rel import Private
+from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
 from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import rows_per_unit
@@ -211,6 +211,14 @@ def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bo
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
             raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
     return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None, options.rows is not None)
+
+
+def rows_in_group(statement: Statement, rel: Private) -> int | None:
+    """The most rows of a unit in a group that bounds of aggregates inside it reckon with: the limit in force, or the plan's if less."""
+    tables = tuple(statement.tables[below.table] for below in walk(rel) if isinstance(below, Scan))
+    limit = statement.rows if statement.rows is not None else _limit(statement.schema, tables, "max_rows_per_group")
+    known = [rows for rows in (limit, rows_per_unit(rel)) if rows is not None]
+    return min(known) if known else None
 
 
 def _limit(schema: Schema, tables: tuple[Table, ...], name: str) -> int | None:

@@ -11,7 +11,7 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
-from dpquery.sql import public, semi
+from dpquery.sql import peruser, public, semi
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.fields import take
 from dpquery.sql.joins import chained, step
@@ -217,20 +217,36 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         raise set_operation(statement, node)
     if not isinstance(node, exp.Select):
         raise _other(statement, node)
-    items, clause, distinct, first, joins, where = take(node, "expressions", "with_", "distinct", "from_", "joins", "where")
+    items, clause, distinct, first, joins, where, *rest = take(node, "expressions", "with_", "distinct", "from_", "joins", "where", *peruser.CLAUSES)
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
     side = tables(statement, first, joins or (), test, inside, node)
     scope = Scope(side.frame, statement)
-    columns = _items(statement, items, scope)
-    check_unread(statement, clause, inside)
+    clauses = peruser.Clauses(*rest)
     if isinstance(side, Open):
+        peruser.check_none(node, clauses)
+        columns = _items(statement, items, scope)
+        check_unread(statement, clause, inside)
         return _public(statement, side, columns, test, distinct, scope)
     _check_kept(statement, side, first)
-    if distinct is not None:
-        raise statement.refuse("DISTINCT_IN_SUBQUERY", "DISTINCT in a subquery is not supported", distinct, "GROUP BY in the outermost SELECT")
     aliases = {fold(name): inner for name, inner in (named_item(statement, item) for item in reversed(items)) if name}
-    return _projected(statement, kept(statement, side, conjunct_nodes(test), inside, aliases), columns)
+    whole = kept(statement, side, conjunct_nodes(test), inside, aliases)
+    if peruser.asked(items, clauses):
+        whole, columns = peruser.read(statement, whole, clauses, _spelled(statement, items, scope.frame), node)
+    else:
+        columns = _items(statement, items, scope)
+    check_unread(statement, clause, inside)
+    made = _projected(statement, whole, columns)
+    return made if distinct is None else peruser.distinct(statement, made, distinct)
+
+
+def _spelled(statement: Statement, nodes: Sequence[exp.Expr], frame: Frame) -> tuple[peruser.Spelled, ...]:
+    """The items of SELECT as written: the alias (empty: none) and the expression, or a star's columns."""
+    found: list[peruser.Spelled] = []
+    for node in nodes:
+        stars = star(statement, node, frame)
+        found += [(*named_item(statement, node), None)] if stars is None else [(f.name, node, f.value) for f in stars]
+    return tuple(found)
 
 
 def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> None:

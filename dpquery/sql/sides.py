@@ -8,9 +8,9 @@ from typing import assert_never
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Ratio
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
-from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
-from dpquery.privacy.locality import rows_per_unit
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
+from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
+from dpquery.privacy.locality import fixed, rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
 from dpquery.values.types import Kind, Type
 
@@ -108,6 +108,8 @@ def firm(rel: Private) -> frozenset[int]:
             return firm(below) | {c.id for c in public.columns} if join is Join.INNER else firm(below)
         case Match(left=left, right=right, join=join):
             return firm(left) | firm(right) if join is Join.INNER else firm(left)
+        case Group(input=below, keys=keys, items=items):
+            return (firm(below) & {c.id for c in keys}) | {column.id for column, _ in items}
         case _:
             assert_never(rel)
 
@@ -127,12 +129,14 @@ def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...
         case Match(left=left, right=right, join=join, on=on):
             inner = (*facts(right, kept), *conjuncts(on)) if join is Join.INNER else ()
             return (*facts(left, kept), *inner)
+        case Group(input=below, keys=keys):
+            return tuple(fact for fact in facts(below, kept) if columns(fact) <= set(keys))
         case _:
             assert_never(rel)
 
 
 def unique(rel: Private) -> frozenset[int]:
-    """Ids of columns whose values still differ in all rows that have one."""
+    """Ids of columns whose values still differ in all rows of a unit that have one."""
     match rel:
         case Scan(unique=declared, unit_columns=own, max_rows_per_unit=most):
             return declared | own if most == 1 else declared
@@ -143,6 +147,10 @@ def unique(rel: Private) -> frozenset[int]:
         case Match(left=left, right=right, on=on):
             once = unique(left) if one_each(right, conjuncts(on)) else frozenset()
             return once | unique(right) if one_each(left, conjuncts(on)) else once
+        case Group(input=below, keys=keys):
+            own = frozenset(c.id for c in keys)
+            rest = own - fixed(below)
+            return (unique(below) & own) | (rest if len(rest) == 1 else frozenset())
         case _:
             assert_never(rel)
 

@@ -63,7 +63,8 @@ def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | Non
 def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, inner: bool = False) -> tuple[Above, Post]:
     """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it."""
     name = table_name(next(statement.noisy))
-    own = replace(statement, tables={})
+    chosen = settings.chosen(statement, clause(statement, select) or ())
+    own = replace(statement, tables={}, rows=chosen.rows)
     ctes, first, joins = take(select, *ALL)[:3]
     clauses = read_clauses(own, select)
     inside = env.within(own, ctes)
@@ -71,7 +72,6 @@ def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, 
     if isinstance(side, Open):
         message = "only public tables are read: there is nothing to protect"
         raise statement.refuse("PUBLIC_ONLY", message, first, "a private table, or the public table queried directly")
-    chosen = settings.chosen(own, clause(statement, select) or ())
     settings.check_unit(own, chosen, side, owning(side.rel))
     found = _block(own, side, clauses, chosen, first, name, readers, inside, inner)
     check_unread(own, ctes, inside)

@@ -13,7 +13,9 @@ from fractions import Fraction
 from math import floor, isinf, isnan
 from typing import Any, assert_never
 
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
+import within
+
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -194,6 +196,8 @@ def rows(rel: Private, data: Data) -> Owned:
             return _semi(rel, data)
         case CapRows(input=below, rows=most):
             return _cap(rows(below, data), most, data.salt)
+        case Group():
+            return _group(rel, data)
         case _:
             assert_never(rel)
 
@@ -251,6 +255,14 @@ def _cap(owned: Owned, most: int, salt: str) -> Owned:
     for unit, row in owned:
         by_unit[unit].append(row)
     return [(unit, row) for unit, own in by_unit.items() for row in sorted(own, key=lambda r: (_hash(salt, r), repr(r)))[:most]]
+
+
+def _group(rel: Group, data: Data) -> Owned:
+    grouped: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for unit, row in rows(rel.input, data):
+        grouped[unit, *(row[key.id] for key in rel.keys)].append(row)
+    made = {at: {c.id: within.reduced(item, own, value) for c, item in rel.items} for at, own in grouped.items()}
+    return [(unit, {**{c.id: v for c, v in zip(rel.keys, key, strict=True)}, **made[unit, *key]}) for unit, *key in grouped]
 
 
 def _hash(salt: str, what: Any) -> bytes:

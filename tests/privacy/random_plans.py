@@ -18,7 +18,8 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.rel import Compute, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, Semi, UnitPath, output, walk
+from dpquery.plan.inside import Reduce, Reduction, Whole
+from dpquery.plan.rel import Compute, Group, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, Semi, UnitPath, output, walk
 from dpquery.plan.rel import publics as read_by
 from dpquery.plan.release import Ask, Key, KeySource, Mechanism
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
@@ -118,6 +119,8 @@ def condition(random: Random, known: Sequence[Column]) -> Scalar:
         if random.random() < 0.3:
             return call("is_null", one)
         return call("in", one, *(literal(s, STRING) for s in random.sample(COUNTRIES + ITEMS, 2)))
+    if one.type == BOOLEAN:
+        return one
     return call(random.choice(["eq", "ne", "lt", "ge"]), one, literal(random.randint(0, 6), INTEGER))
 
 
@@ -125,7 +128,9 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(8):
+    match random.randrange(9):
+        case 8:
+            return _group(world, relation(world, depth - 1))
         case 0 | 1:
             below = relation(world, depth - 1)
             return Keep(below, condition(random, output(below)))
@@ -144,6 +149,45 @@ def relation(world: World, depth: int) -> Private:
             right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
             on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
             return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _group(world: World, below: Private) -> Private:
+    """Rows by unit and up to two keys; without an integer among the keys there is a count."""
+    random, held = world.random, output(below)
+    keys = tuple(random.sample(held, random.randint(0, min(2, len(held)))))
+    items = [_reduction(random, held) for _ in range(random.choice([0, 1, 1, 2]))]
+    if all(key.type in (FLOAT, BOOLEAN) for key in keys):
+        items.append(Reduction(Reduce.COUNT, None, INTEGER))
+    return Group(below, keys, tuple((world.column("r", item.type), item) for item in items))
+
+
+def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
+    """Any aggregate within a unit."""
+    function = random.choice([*Reduce])
+    where = condition(random, held) if random.random() < 0.3 else None
+    distinct = random.random() < 0.3
+    match function:
+        case Reduce.COUNT if random.random() < 0.5:
+            return Reduction(function, None, INTEGER, where)
+        case Reduce.COUNT:
+            return Reduction(function, random.choice(held), INTEGER, where, distinct)
+        case Reduce.ALL | Reduce.ANY:
+            return Reduction(function, condition(random, held), BOOLEAN, where)
+        case Reduce.ARG_MIN | Reduce.ARG_MAX:
+            one = random.choice(held)
+            return Reduction(function, one, one.type, where, by=random.choice(held))
+        case Reduce.MIN | Reduce.MAX | Reduce.QUANTILE_DISC | Reduce.QUANTILE_CONT:
+            one = number(random, held) if function is Reduce.QUANTILE_CONT else random.choice(held)
+            quantile = function in (Reduce.QUANTILE_DISC, Reduce.QUANTILE_CONT)
+            fraction = Fraction(random.choice(["0", "0.25", "0.5", "0.9", "1"])) if quantile else None
+            return Reduction(function, one, FLOAT if function is Reduce.QUANTILE_CONT else one.type, where, fraction=fraction)
+        case _:
+            one = number(random, held)
+            low = random.randint(-8, 4)
+            whole = Whole(random.choice([Fraction(1), Fraction(1, 4)]) if one.type == FLOAT else Fraction(1), low, low + random.randint(0, 20))
+            bare = one.type == INTEGER and function in (Reduce.SUM, Reduce.AVG) and random.random() < 0.5
+            kind = one.type if function is Reduce.SUM else FLOAT
+            return Reduction(function, one, kind, where, distinct, whole=None if bare else whole)
 
 
 def _along_the_path(world: World) -> Private:
@@ -197,7 +241,7 @@ def draft(random: Random) -> Draft:
 
 
 def _key(random: Random, known: Sequence[Column], i: int) -> Key:
-    one = random.choice([c for c in known if c.type != FLOAT])
+    one = random.choice([c for c in known if c.type not in (FLOAT, BOOLEAN)])
     scalar: Scalar = one
     if random.random() < 0.2:
         scalar = Case(((condition(random, known), one),), literal(None, one.type), one.type)

@@ -17,7 +17,8 @@ from neighbours import sample
 
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
-from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output, walk
+from dpquery.plan.inside import Reduce, Reduction
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, Semi, UnitPath, output, walk
 from dpquery.plan.release import Clamp, GroupCap, Key, One, Part, Units, UnitTable
 from dpquery.plan.scalar import Case, Column, Literal, Scalar
 from dpquery.privacy import Facts
@@ -47,7 +48,7 @@ def stays_local(seed: int) -> bool:
     return all(of_unit(rel, data, gone) == [] for rel in relations)
 
 
-@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L13")
+@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L13", "L21")
 @pytest.mark.parametrize("seed", range(150))
 def test_l1_random_relations_are_local(seed: int) -> None:
     assert stays_local(seed)
@@ -108,10 +109,21 @@ def first_of_all(rel: Private, data: Data, right: Right) -> Owned:
     return sorted(owned, key=lambda o: repr(o[1]))[: rel.rows] if isinstance(rel, CapRows) else owned
 
 
+def of_all_units(rel: Private, data: Data, right: Right) -> Owned:
+    """A GROUP BY without the unit: each group is everybody's, and shown to be the first one's."""
+    if not isinstance(rel, Group):
+        return right(rel, data)
+    below = interpreter.rows(rel.input, data)
+    owner = {tuple(row[key.id] for key in rel.keys): unit for unit, row in reversed(below)}
+    merged = Data({"all": [{"unit": 0, **{str(i): v for i, v in row.items()}} for _, row in below]})
+    scan = Scan("all", "all", tuple(ScanColumn(c, str(c.id)) for c in output(rel.input)), UnitPath("unit", INTEGER))
+    return [(owner[tuple(row[key.id] for key in rel.keys)], row) for _, row in right(replace(rel, input=scan), merged)]
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all, partners_of_others],
-    ids=["L2", "L3", "L4", "L5", "L6", "L7", "L13"],
+    [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all, partners_of_others, of_all_units],
+    ids=["L2", "L3", "L4", "L5", "L6", "L7", "L13", "L21"],
 )
 def test_l1_what_looks_at_other_units_is_caught(wrong: Callable[[Private, Data, Right], Owned], monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same random relations on which the right operators pass."""
@@ -252,6 +264,19 @@ def test_l9_matches_are_reached() -> None:
     same = call("eq", column(ORDERS, "oid"), column(again, "oid"))
     single = Match(CapRows(ORDERS, 9), CapRows(again, 9), Join.INNER, same, single=True)
     assert len(rows(single, data)) == rows_per_unit(single) == 9
+
+
+def test_l9_groups_are_reached() -> None:
+    """Five rows of one unit, each with an amount of its own: one group by the unit, five by the amount."""
+    data = Data({"orders": [{"oid": i, "uid": 1, "item": "x", "amount": i, "score": None} for i in range(5)]})
+    count = (Column(950, "n", INTEGER), Reduction(Reduce.COUNT, None, INTEGER))
+    one, five = Group(ORDERS, (column(ORDERS, "uid"),), (count,)), Group(CapRows(ORDERS, 5), (column(ORDERS, "amount"),), (count,))
+    assert len(rows(one, data)) == rows_per_unit(one) == 1
+    assert len(rows(five, data)) == rows_per_unit(five) == 5
+    assert fixed(one) == {column(ORDERS, "uid").id, 950}
+    assert fixed(five) == set()
+    assert owning(one) == {column(ORDERS, "uid").id}
+    assert owning(five) == set()
 
 
 def test_l9_bounds() -> None:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from dpquery.plan.draft import Affine, AggregateAsk, Combined, Constant, Output, Question, Ratio
-from dpquery.plan.rel import CapRows, Compute, Keep, Lookup, Match, Private, Public, Scan, Semi
+from dpquery.plan.inside import Reduction
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
 from dpquery.schema.model import Schema
@@ -65,8 +66,16 @@ def relation(rel: Private) -> str:
         case Semi(left=left, right=right, on=on, negated=negated):
             partners = right.name if isinstance(right, Public) else relation(right)
             return f"[{relation(left)} {'without' if negated else 'with a'} partner {partners} on {scalar(on)}]"
+        case Group(input=below, keys=keys, items=items):
+            made = ", ".join([*(c.name for c in keys), *(reduction(item) for _, item in items)])
+            return f"{relation(below)} by unit: {made}"
         case CapRows():
             raise AssertionError("the entrance caps no rows")
+
+
+def reduction(item: Reduction) -> str:
+    said = f"{item.function}({'distinct ' if item.distinct else ''}{scalar(item.value)}{'' if item.by is None else ', ' + scalar(item.by)})"
+    return said + ("" if item.where is None else f" where {scalar(item.where)}")
 
 
 def scalar(value: Scalar | None) -> str:

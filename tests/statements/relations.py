@@ -73,14 +73,21 @@ def public(g: Grammar) -> Rel:
 # ---- subqueries ----------------------------------------------------------------------------------------------------------------------
 
 
+Made = tuple[tuple[Expr, str, bool], ...]  # the columns of a subquery: expression, name, whether it is firm
+
+
 def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
     """SELECT columns and expressions FROM the relation WHERE .., as a subquery or a WITH query."""
-    dp, plain, made = selected(g, below, compute)
+    return wrapped(g, *selected(g, below, compute), private=below.unit is not None)
+
+
+def wrapped(g: Grammar, dp: str, plain: str, made: Made, private: bool) -> Rel:
+    """The two texts of a query as a subquery or a WITH query."""
     columns, hidden = "", ""
     if g.chance(0.1):
         made = tuple((e, g.name("n"), firm) for e, _, firm in made)
         columns = f"({', '.join(name for _, name, _ in made)})"
-        hidden = columns.replace("(", "(__u, ", 1) if below.unit is not None else columns
+        hidden = columns.replace("(", "(__u, ", 1) if private else columns
     if g.chance(0.4):
         name = g.name("c")
         g.ctes.append((f"{name}{columns} AS ({dp})", f"{name}{hidden} AS ({plain})"))
@@ -90,10 +97,7 @@ def derived(g: Grammar, below: Rel, compute: bool = True) -> Rel:
     else:
         alias = g.name("s")
         heads = f"({dp}) AS {alias}{columns}", f"({plain}) AS {alias}{hidden}"
-    return Rel(*heads, None if below.unit is None else f"{alias}.__u", _items(alias, made, below.unit is not None))
-
-
-Made = tuple[tuple[Expr, str, bool], ...]  # the columns of a subquery: expression, name, whether it is firm
+    return Rel(*heads, f"{alias}.__u" if private else None, _items(alias, made, private))
 
 
 def selected(g: Grammar, below: Rel, compute: bool = True) -> tuple[str, str, Made]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import calls
+import perunit  # noqa: F401 - its productions
 import plain
 import upper
 from expressions import condition, day, number, text

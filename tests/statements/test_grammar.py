@@ -34,7 +34,7 @@ from dpquery.sql import allowed, options, read, windows
 from dpquery.sql.aggregates import ARGUMENTS
 from dpquery.sql.statement import Clauses
 
-WORLDS, EACH = 18, 100
+WORLDS, EACH = 18, 110
 LEAVES = frozenset({Position})
 
 
@@ -46,7 +46,7 @@ def made() -> tuple[tuple[Statement, Question | None], ...]:
         one = world(seed)
         views(one)
         for i in range(EACH):
-            random = statement(one, f"grammar {seed}/{i}")
+            random = statement(one, f"every {seed}/{i}")
             try:
                 found.append((random, read(random.dp, one.schema)))
             except Refused:
@@ -151,13 +151,13 @@ NEVER = {
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty", "Combined.parts=empty"), "none is made empty"),
     **dict.fromkeys(("Column.values=empty", "KeySource.positions=empty"), "a list that is declared or found has values"),
     **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
+    "Group.keys=empty": "the unit, or what fixes it, is a key",
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
     **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
     **dict.fromkeys(("Column.nullable=False",), "no column is known to hold no NULL"),
 }
 """Options that no statement can have, each with the reason. Caps stand in bounded plans only, which the neighbour machine walks."""
-
 
 RARE = frozenset(
     f"{field}=Compute" for field in ("Draft.input", "Keep.input", "Compute.input", "Lookup.input", "Match.left", "Semi.left", "Semi.right")

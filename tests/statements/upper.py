@@ -72,7 +72,7 @@ UPPER: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Lower: ("lower({s})",),
     exp.Upper: ("upper({s})",),
     exp.Length: ("length({s})",),
-    exp.Div: ("{a} / {b}", "{a} / 4", "{a} / {b} + {a}", "{a} / (1 + abs({b}))"),
+    exp.Div: ("{a} / {b}", "{a} / {b}", "{a} / {b} * 100", "{a} / {b} * 100", "{a} / 4", "{a} / {b} + {a}", "{a} / (1 + abs({b}))"),
     exp.IntDiv: ("CAST({a} AS BIGINT) // 3",),
     exp.Is: ("{a} IS NULL", "({a} > 0) IS TRUE"),
     exp.Between: ("{a} BETWEEN 1 AND {b}",),

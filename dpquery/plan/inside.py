@@ -1,0 +1,67 @@
+"""Aggregates over the rows of one unit: functions of the bag of its values, whatever the order of rows. They stay below the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+
+from dpquery.plan.scalar import Scalar
+from dpquery.values.types import Type
+
+
+class Reduce(StrEnum):
+    """What becomes of the values that count: those that are not NULL, which NaN is too. Of no values all but COUNT are NULL."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    VAR_POP = "var_pop"
+    VAR_SAMP = "var_samp"
+    STDDEV_POP = "stddev_pop"
+    STDDEV_SAMP = "stddev_samp"
+    MIN = "min"
+    MAX = "max"
+    ALL = "bool_and"
+    ANY = "bool_or"
+    QUANTILE_CONT = "quantile_cont"
+    QUANTILE_DISC = "quantile_disc"
+    ARG_MIN = "arg_min"
+    ARG_MAX = "arg_max"
+
+
+SPREADS = (Reduce.VAR_POP, Reduce.VAR_SAMP, Reduce.STDDEV_POP, Reduce.STDDEV_SAMP)
+ADDED = (Reduce.SUM, Reduce.AVG, *SPREADS)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """Values in whole grid units, as added up: clamp(floor(value / step + 1/2), low, high)."""
+
+    step: Fraction
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One aggregate over rows. COUNT without a value counts rows.
+
+    `where` is the FILTER. `distinct` counts and adds up each value once. `by` is what ARG_MIN and ARG_MAX look for the extreme of, ties going to the
+    least value. `fraction` is the quantile's. `whole` is the grid of what is added up; integers go without.
+    """
+
+    function: Reduce
+    value: Scalar | None
+    type: Type
+    where: Scalar | None = None
+    distinct: bool = False
+    by: Scalar | None = None
+    fraction: Fraction | None = None
+    whole: Whole | None = None
+
+
+def parts(reduction: Reduction) -> Iterator[Scalar]:
+    """The expressions that it reads."""
+    yield from (scalar for scalar in (reduction.value, reduction.where, reduction.by) if scalar is not None)

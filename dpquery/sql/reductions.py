@@ -1,0 +1,263 @@
+"""Aggregates inside a unit as they are written: which ones there are, and where their results lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpquery.aggregates.grid import grid, row_units
+from dpquery.errors import Refused
+from dpquery.plan.inside import ADDED, SPREADS, Reduce, Reduction, Whole
+from dpquery.plan.intervals import interval
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar
+from dpquery.sql.fields import take
+from dpquery.sql.names import Scope, Statement
+from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.unanswered import called
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind
+
+MOST_DIGITS = 10**26  # of a decimal that is added up: sums of 2^39 of them have 38 digits
+LONGEST_FRACTION = 18  # digits of a quantile's fraction
+
+BY_CLASS: dict[type[exp.Expr], Reduce] = {
+    exp.Sum: Reduce.SUM,
+    exp.Avg: Reduce.AVG,
+    exp.Min: Reduce.MIN,
+    exp.Max: Reduce.MAX,
+    exp.AnyValue: Reduce.MIN,
+    exp.Variance: Reduce.VAR_SAMP,
+    exp.VariancePop: Reduce.VAR_POP,
+    exp.Stddev: Reduce.STDDEV_SAMP,
+    exp.StddevSamp: Reduce.STDDEV_SAMP,
+    exp.StddevPop: Reduce.STDDEV_POP,
+    exp.LogicalAnd: Reduce.ALL,
+    exp.LogicalOr: Reduce.ANY,
+    exp.ArgMin: Reduce.ARG_MIN,
+    exp.ArgMax: Reduce.ARG_MAX,
+    exp.Median: Reduce.QUANTILE_CONT,
+    exp.PercentileCont: Reduce.QUANTILE_CONT,
+    exp.PercentileDisc: Reduce.QUANTILE_DISC,
+    exp.Quantile: Reduce.QUANTILE_DISC,
+}
+OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, VAR_SAMP, STDDEV_SAMP, BOOL_OR, ARG_MAX and their kin"
+ORDERLESS: dict[type[exp.Expr], str] = {
+    exp.First: "MIN(x), or ARG_MIN(x, y) for the x of the least y",
+    exp.Last: "MAX(x), or ARG_MAX(x, y) for the x of the greatest y",
+    exp.Mode: "COUNT(*) with GROUP BY the unit and x",
+    exp.GroupConcat: "MIN(x), MAX(x) or COUNT(DISTINCT x)",
+    exp.ArrayAgg: "MIN(x), MAX(x) or COUNT(DISTINCT x)",
+    exp.ApproxDistinct: "COUNT(DISTINCT x)",
+    exp.ApproxQuantile: "QUANTILE_CONT(x, 0.5)",
+    exp.ApproxQuantiles: "QUANTILE_CONT(x, 0.5)",
+}
+"""Whose results depend on the order of rows, or on sketches: what to write instead."""
+
+
+def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
+    """The aggregate that the node spells."""
+    inner, where = _unwrapped(node, scope)
+    if isinstance(inner, exp.WithinGroup):
+        return _ordered(statement, inner, where, scope)
+    match inner:
+        case exp.Count():
+            found = _count(statement, inner, scope)
+        case exp.CountIf():
+            test, _ = take(inner, "this", "zero_on_all_null")
+            found = Reduction(Reduce.COUNT, None, INTEGER, where=condition(test, scope, "COUNT_IF"))
+        case exp.Anonymous() if called(inner) in ("count_star", "mean"):
+            found = _by_name(statement, inner, scope)
+        case exp.PercentileCont() | exp.PercentileDisc():
+            this, at = take(inner, "this", "expression")
+            found = _quantile(statement, inner, this, at, scope)
+        case exp.Quantile():
+            this, at = take(inner, "this", "quantile")
+            found = _quantile(statement, inner, this, at, scope)
+        case exp.Median():
+            found = _quantile(statement, inner, take(inner, "this")[0], None, scope)
+        case exp.ArgMin() | exp.ArgMax():
+            this, by = take(inner, "this", "expression")
+            value = expression(this, scope, "an aggregate")
+            found = Reduction(BY_CLASS[type(inner)], value, value.type, by=expression(by, scope, "an aggregate"))
+        case _ if type(inner) in BY_CLASS:
+            found = _of_one(statement, inner, scope)
+        case _:
+            raise _unknown(statement, inner)
+    if where is not None and found.where is not None:
+        raise statement.refuse("AGGREGATE_CLAUSE", "COUNT_IF with FILTER is not supported", node, "COUNT(*) FILTER (WHERE a AND b)")
+    return _checked(statement, inner, replace(found, where=where or found.where))
+
+
+def _unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
+    """The aggregate without FILTER, and the filter's condition. ANY_VALUE comes wrapped in IGNORE NULLS."""
+    where = None
+    if isinstance(node, exp.Filter):
+        node, test = take(node, "this", "expression")
+        where = condition(take(test, "this")[0], scope, "FILTER")
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+        (node,) = take(node, "this")
+    return node, where
+
+
+def _unknown(statement: Statement, node: exp.Expr) -> Refused:
+    instead = ORDERLESS.get(type(node))
+    why = "depends on the order of rows, or is not exact" if instead else "is not available inside a unit"
+    return statement.refuse("AGGREGATE_IN_SUBQUERY", f"{statement.spelled(node)} {why}", node, instead or OFFERED)
+
+
+def _argument(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope) -> tuple[Scalar, bool]:
+    """The argument, and whether each value counts once."""
+    match this:
+        case exp.Distinct():
+            listed, on = take(this, "expressions", "on")
+            if on is not None or len(listed) != 1:
+                raise statement.refuse("COUNT_DISTINCT", "DISTINCT takes one column here", node, "COUNT(DISTINCT x)")
+            return expression(listed[0], scope, "an aggregate"), True
+        case exp.Order():
+            raise statement.refuse("AGGREGATE_ORDER_BY", "ORDER BY inside an aggregate is not supported", node, "ARG_MIN(x, y) or ARG_MAX(x, y)")
+        case exp.Limit() | exp.HavingMax():
+            raise statement.refuse("AGGREGATE_CLAUSE", "LIMIT and HAVING inside an aggregate are not supported", node, "the aggregate without it")
+        case exp.Star():
+            raise statement.refuse("STAR", "a star can be counted, not added up", node, "COUNT(*), or a column")
+        case _:
+            return expression(this, scope, "an aggregate"), False
+
+
+def _count(statement: Statement, node: exp.Count, scope: Scope) -> Reduction:
+    this, more, _ = take(node, "this", "expressions", "big_int")
+    if more:
+        raise statement.refuse("WRONG_ARGUMENTS", "COUNT takes one argument", node, "COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)")
+    if this is None or isinstance(this, exp.Star):
+        return Reduction(Reduce.COUNT, None, INTEGER)
+    value, distinct = _argument(statement, this, node, scope)
+    if isinstance(value, Literal) and value.value is not None and not distinct:
+        return Reduction(Reduce.COUNT, None, INTEGER)
+    return Reduction(Reduce.COUNT, value, INTEGER, distinct=distinct)
+
+
+def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> Reduction:
+    _, args = take(node, "this", "expressions")
+    wanted = 1 if called(node) == "mean" else 0
+    if len(args or ()) != wanted:
+        raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, "AVG(x), or COUNT(*)")
+    if not wanted:
+        return Reduction(Reduce.COUNT, None, INTEGER)
+    value, distinct = _argument(statement, args[0], node, scope)
+    return Reduction(Reduce.AVG, value, FLOAT, distinct=distinct)
+
+
+def _of_one(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
+    """Sums, spreads and extremes: aggregates of one argument. Each value once changes nothing of an extreme."""
+    function = BY_CLASS[type(node)]
+    value, distinct = _argument(statement, take(node, "this")[0], node, scope)
+    kind = value.type if function in (Reduce.SUM, Reduce.MIN, Reduce.MAX) else BOOLEAN if function in (Reduce.ALL, Reduce.ANY) else FLOAT
+    return Reduction(function, value, kind, distinct=distinct and function in ADDED)
+
+
+def _quantile(statement: Statement, node: exp.Expr, this: exp.Expr, fraction: exp.Expr | None, scope: Scope) -> Reduction:
+    value, distinct = _argument(statement, this, node, scope)
+    if distinct:
+        raise statement.refuse("DISTINCT_AGGREGATE", "DISTINCT inside a quantile is not supported", node, "the quantile without it")
+    at = Fraction(1, 2) if isinstance(node, exp.Median) else _fraction(statement, node, fraction)
+    function = BY_CLASS[type(node)]
+    return Reduction(function, value, FLOAT if function is Reduce.QUANTILE_CONT else value.type, fraction=at)
+
+
+def _fraction(statement: Statement, node: exp.Expr, fraction: exp.Expr | None) -> Fraction:
+    text = fraction.name if isinstance(fraction, exp.Literal) and not fraction.is_string else ""
+    digits = text.replace(".", "", 1)
+    if not digits.isdigit() or not digits.isascii() or len(digits) > LONGEST_FRACTION or not 0 <= Fraction(text) <= 1:
+        raise statement.refuse("QUANTILE", "a quantile takes a literal number from 0 to 1", node, "QUANTILE_CONT(x, 0.5)")
+    return Fraction(text)
+
+
+def _ordered(statement: Statement, node: exp.WithinGroup, where: Scalar | None, scope: Scope) -> Reduction:
+    """PERCENTILE_CONT(f) WITHIN GROUP (ORDER BY x [DESC])."""
+    inner, order = take(node, "this", "expression")
+    terms: list[exp.Expr] = take(order, "expressions")[0] if isinstance(order, exp.Order) else []
+    if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc) or len(terms) != 1:
+        raise _unknown(statement, inner)
+    fraction, missing = take(inner, "this", "expression")
+    this, desc, _ = take(terms[0], "this", "desc", "nulls_first")
+    if missing is not None or (desc and isinstance(inner, exp.PercentileDisc)):
+        raise statement.refuse("QUANTILE", "this form of a quantile is not supported", node, "QUANTILE_DISC(x, 0.5)")
+    found = _quantile(statement, inner, this, fraction, scope)
+    if desc and found.fraction is not None:
+        found = replace(found, fraction=1 - found.fraction)
+    return _checked(statement, inner, replace(found, where=where))
+
+
+# ---- types and grids -----------------------------------------------------------------------------------------------------------------
+
+
+def _checked(statement: Statement, node: exp.Expr, found: Reduction) -> Reduction:
+    """The reduction with the grid of what it adds up; refused where its values have another type, or no bounds."""
+    value = found.value
+    for one in (value, found.by):
+        if one is not None and one.type.kind in (Kind.NULL, Kind.INTERVAL):
+            raise statement.refuse("TYPE_MISMATCH", f"an aggregate of type {one.type} is not supported", node, "a CAST to another type")
+    if value is None:
+        return found
+    wanted = "numbers" if found.function in (*ADDED, Reduce.QUANTILE_CONT) else "conditions" if found.function in (Reduce.ALL, Reduce.ANY) else ""
+    if (wanted == "numbers" and not value.type.numeric) or (wanted == "conditions" and value.type != BOOLEAN):
+        message = f"{statement.spelled(node)} takes {wanted}, not a {value.type}"
+        raise statement.refuse("TYPE_MISMATCH", message, node, "COUNT(*) FILTER (WHERE ..)" if wanted == "numbers" else "a comparison")
+    return replace(found, whole=_whole(statement, node, found, value)) if found.function in ADDED else found
+
+
+def _whole(statement: Statement, node: exp.Expr, found: Reduction, value: Scalar) -> Whole | None:
+    """Whole numbers that add up alike in any order: integers as they are, decimals digit by digit, floats on their grid, spreads in 30 bits."""
+    spread = found.function in SPREADS
+    if value.type.kind is Kind.INTEGER and not spread:
+        return None
+    if value.type.kind is Kind.DECIMAL and not spread:
+        return Whole(Fraction(1, 10**value.type.scale), -MOST_DIGITS, MOST_DIGITS)
+    bounds = interval(value)
+    if bounds is None:
+        message = f"nothing bounds what one row adds to {statement.spelled(node)}"
+        instead = "greatest(least(x, 100), 0), or ask the data owner to declare lower and upper for its columns"
+        raise statement.refuse("MISSING_BOUNDS", message, node, instead)
+    if spread:
+        wide = bounds.high - bounds.low or Fraction(1)
+        step = grid(value, max(wide * 2**22, bounds.magnitude), wide * 2**14).step
+    else:
+        step = grid(value, bounds.magnitude or Fraction(1)).step
+    return Whole(step, *row_units(bounds, step))
+
+
+# ---- where results lie ---------------------------------------------------------------------------------------------------------------
+
+
+def result(found: Reduction, name: str, identity: int, rows: int | None) -> Column:
+    """The column of the result, with the interval in which it lies if a unit has at most `rows` rows that keep their bounds: a clamp's default."""
+    value = found.value
+    bare = value if isinstance(value, Column) else None
+    kept = found.function in (Reduce.MIN, Reduce.MAX, Reduce.QUANTILE_DISC, Reduce.ARG_MIN, Reduce.ARG_MAX)
+    return Column(
+        id=identity,
+        name=name,
+        type=found.type,
+        declared=_declared(found, None if value is None or not value.type.numeric else interval(value), rows),
+        step=bare.step if bare is not None and (kept or found.function is Reduce.SUM) else None,
+    )
+
+
+def _declared(found: Reduction, of: Interval | None, rows: int | None) -> Interval | None:
+    match found.function:
+        case Reduce.COUNT:
+            return None if rows is None else Interval(Fraction(0), Fraction(rows))
+        case Reduce.SUM:
+            if of is None or rows is None:
+                return None
+            return Interval(min(of.low, of.low * rows), max(of.high, of.high * rows))
+        case Reduce.VAR_POP | Reduce.VAR_SAMP:
+            most = None if of is None else (of.high - of.low) ** 2
+            return None if most is None else Interval(Fraction(0), most / (4 if found.function is Reduce.VAR_POP else 2))
+        case Reduce.STDDEV_POP | Reduce.STDDEV_SAMP:
+            wide = None if of is None else of.high - of.low
+            return None if wide is None else Interval(Fraction(0), wide / 2 if found.function is Reduce.STDDEV_POP else wide * Fraction(5, 7))
+        case Reduce.ALL | Reduce.ANY:
+            return None
+        case _:
+            return of

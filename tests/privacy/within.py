@@ -1,0 +1,95 @@
+"""Aggregates within a unit in plain Python, on integers and fractions as far as they go: what the lowering has to agree with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import ceil, floor, isinf, isnan, sqrt
+from typing import Any
+
+from dpquery.plan.inside import ADDED, SPREADS, Reduce, Reduction, Whole
+from dpquery.values.types import Kind
+
+Value = Callable[[Any, Any], Any]  # of an expression in a row
+GREATEST = 2**63 - 1
+
+
+def reduced(item: Reduction, own: Sequence[Any], value: Value) -> Any:
+    """The aggregate over the rows of one group."""
+    counted = [row for row in own if item.where is None or value(item.where, row) is True]
+    if item.value is None:
+        return len(counted)
+    if item.by is not None:
+        return _extreme(item, [(value(item.by, row), value(item.value, row)) for row in counted])
+    values = [x for row in counted if not missing(x := value(item.value, row))]
+    if item.function in ADDED:
+        units = [x if item.whole is None else whole(x, item.whole) for x in values]
+        return _added(item, sorted(set(units)) if item.distinct else units)
+    if item.function is Reduce.COUNT:
+        return len(set(values)) if item.distinct else len(values)
+    return _picked(item, sorted(values)) if values else None
+
+
+def missing(x: Any) -> bool:
+    return x is None or (isinstance(x, float) and isnan(x))
+
+
+def whole(x: Any, grid: Whole) -> int:
+    """The value in whole grid units, clamped."""
+    if isinstance(x, float) and isinf(x):
+        return grid.high if x > 0 else grid.low
+    return max(grid.low, min(grid.high, floor(Fraction(x) / grid.step + Fraction(1, 2))))
+
+
+def _added(item: Reduction, units: Sequence[int]) -> Any:
+    step, n = Fraction(1) if item.whole is None else item.whole.step, len(units)
+    if not n:
+        return None
+    if item.function is Reduce.SUM and item.type.kind is Kind.INTEGER:
+        return sum(units) if abs(sum(units)) <= GREATEST else None
+    if item.function is Reduce.SUM:
+        return float(sum(units)) * float(step)
+    if item.function is Reduce.AVG:
+        return float(sum(units)) / n * float(step)
+    assert item.function in SPREADS
+    below = float(n) * (n - (0 if item.function in (Reduce.VAR_POP, Reduce.STDDEV_POP) else 1))
+    if not below:
+        return None
+    variance = float(n * sum(x * x for x in units) - sum(units) ** 2) / below * (float(step) * float(step))
+    return sqrt(variance) if item.function in (Reduce.STDDEV_POP, Reduce.STDDEV_SAMP) else variance
+
+
+def _picked(item: Reduction, values: Sequence[Any]) -> Any:
+    match item.function:
+        case Reduce.MIN | Reduce.ALL:
+            return values[0]
+        case Reduce.MAX | Reduce.ANY:
+            return values[-1]
+        case Reduce.QUANTILE_DISC:
+            return values[max(1, ceil(len(values) * _fraction(item))) - 1]
+        case Reduce.QUANTILE_CONT:
+            return _between([float(x) for x in values], float(_fraction(item)) * (len(values) - 1))
+        case _:
+            raise AssertionError(item.function)
+
+
+def _fraction(item: Reduction) -> Fraction:
+    assert item.fraction is not None
+    return item.fraction
+
+
+def _between(values: Sequence[float], place: float) -> float | None:
+    low, high = values[floor(place)], values[ceil(place)]
+    if floor(place) == ceil(place):
+        return low
+    found = low * (1 - (place - floor(place))) + high * (place - floor(place))
+    return None if isnan(found) else found + 0.0
+
+
+def _extreme(item: Reduction, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The value of the least or greatest `by`; of several the least value."""
+    known = [(by, x) for by, x in pairs if not missing(by) and not missing(x)]
+    if not known:
+        return None
+    best = (min if item.function is Reduce.ARG_MIN else max)(by for by, _ in known)
+    return min(x for by, x in known if by == best)

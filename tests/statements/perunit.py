@@ -1,0 +1,222 @@
+"""Productions of subqueries that look at several rows of a unit: GROUP BY with aggregates and HAVING, and DISTINCT.
+
+Plain SQL groups by the unit as well. Sums, means and spreads are written out in plain SQL as integers or clamped numbers, all else as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from expressions import condition, number, text
+from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
+from relations import Made, closed, relation, selected, wrapped
+
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind
+
+Scope = Sequence[Col]
+NUMERIC = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+
+
+@production(RELATION, 1)
+def distinct(g: Grammar, depth: int) -> Rel | None:
+    """SELECT DISTINCT with the unit, or what fixes it, among its columns."""
+    dp, plain, made = selected(g, relation(g, depth - 1))
+    if not any(e.bare is not None and _fixes(e.bare) for e, _, _ in made):
+        return None
+    return wrapped(g, *(t.replace("SELECT ", "SELECT DISTINCT ", 1) for t in (dp, plain)), made, private=True)
+
+
+def _fixes(c: Col) -> bool:
+    return c.firm and (c.unit or bool(c.ties))
+
+
+@production(RELATION, 3)
+def grouped(g: Grammar, depth: int) -> Rel | None:
+    """GROUP BY the unit, or what fixes it, and further keys; aggregates; HAVING."""
+    below = closed(g, relation(g, depth - 1))
+    fixing = [c for c in below.cols if _fixes(c)]
+    if not fixing or below.unit is None:
+        return None
+    scope = visible(g, below.cols)
+    first = g.random.choice(fixing)
+    keys = [(g.read(scope[below.cols.index(first)]), first.name)]
+    for _ in range(g.random.choice([0, 0, 1, 2])):
+        key = g.random.choice([number, text, condition])(g, scope, 0 if g.chance(0.7) else 1)
+        if key.reads and all(key.plain != known.plain for known, _ in keys):
+            keys.append((key, g.name("n")))
+    made: list[tuple[Expr, str, bool]] = [(e, name, e.reads.isdisjoint(c.text for c in scope if not c.firm)) for e, name in keys]
+    if g.chance(0.2):
+        made = made[g.random.randrange(2) :]
+    results = [(reduction(g, scope), g.name("n")) for _ in range(g.random.choice([0, 1, 1, 2]) or (not made))]
+    having = _having(g, results)
+    where = [condition(g, scope, 1)] if g.chance(0.3) else []
+    texts = []
+    for place, unit in ((0, ""), (1, f"{below.unit} AS __u, ")):
+        items = [f"{(e.dp, e.plain)[place]} AS {name}" for e, name in (*((e, name) for e, name, _ in made), *results)]
+        by = ", ".join([*([below.unit] if place else []), *((e.dp, e.plain)[place] for e, _ in keys)])
+        tests = f" WHERE {(where[0].dp, where[0].plain)[place]}" if where else ""
+        texts.append(f"SELECT {unit}{', '.join(items)} FROM {(below.dp, below.plain)[place]}{tests} GROUP BY {by}")
+    if having is not None:
+        texts = [f"{texts[0]} HAVING {having.dp}", f"SELECT * FROM ({texts[1]}) AS h WHERE {having.plain}"]  # aggregates cannot stand in TRY
+    columns: Made = (*made, *((replace(e, bare=None), name, True) for e, name in results))
+    return wrapped(g, texts[0], texts[1], columns, private=True)
+
+
+def _having(g: Grammar, results: Sequence[tuple[Expr, str]]) -> Expr | None:
+    """A condition on the aggregates, by their aliases or written out."""
+    if not results or g.chance(0.6):
+        return None
+    if g.chance(0.7):
+        return condition(g, [Col(name, name, e.type) for e, name in results], 1)
+    one, name = g.random.choice(results)
+    return Expr(f"{one.dp} IS NOT NULL", f"{name} IS NOT NULL", BOOLEAN)
+
+
+# ---- aggregates ----------------------------------------------------------------------------------------------------------------------
+
+
+def reduction(g: Grammar, scope: Scope) -> Expr:
+    """An aggregate over the rows of a group, now and then with FILTER."""
+    for _ in range(50):
+        found = g.random.choice(FORMS)(g, scope)
+        if found is not None:
+            break
+    else:
+        found = both("COUNT(*)", INTEGER)
+    if "ARG_" not in found.dp and "MAX_BY" not in found.dp and "COUNT_IF" not in found.dp and g.chance(0.2):
+        return _filtered(g, scope, found)
+    return replace(found, dp=found.dp.replace("{f}", ""), plain=found.plain.replace("{f}", ""))
+
+
+def _filtered(g: Grammar, scope: Scope, found: Expr) -> Expr:
+    test = condition(g, scope, 1)
+    dp, plain = (f" FILTER (WHERE {t})" for t in (test.dp, test.plain))
+    return replace(found, dp=found.dp.replace("{f}", "") + dp, plain=found.plain.replace("{f}", plain), reads=found.reads | test.reads)
+
+
+def _any(g: Grammar, scope: Scope) -> Expr:
+    return g.random.choice([number, text, condition])(g, scope, 0 if g.chance(0.7) else 1)
+
+
+def _plain(template: str, plain: str, kind: Callable[[Expr], object], value: Expr) -> Expr:
+    made = kind(value)
+    assert made is not None
+    return Expr(template.replace("{0}", value.dp), plain.replace("{0}", value.plain), made, value.reads)  # type: ignore[arg-type]
+
+
+def counted(g: Grammar, scope: Scope) -> Expr:
+    word = g.random.choice(["COUNT(*)", "COUNT()", "COUNT({0})", "COUNT(DISTINCT {0})", "COUNT(1)"])
+    return _plain(word, word.replace("COUNT()", "COUNT(*)") + "{f}", lambda e: INTEGER, _any(g, scope))
+
+
+def counted_if(g: Grammar, scope: Scope) -> Expr:
+    """Never NULL, as DuckDB's is where all conditions are."""
+    return _plain("COUNT_IF({0})", "count(CASE WHEN {0} THEN 1 END)", lambda e: INTEGER, condition(g, scope, 1))
+
+
+def extreme(g: Grammar, scope: Scope) -> Expr:
+    word, plain = g.random.choice([("MIN", "min"), ("MAX", "max"), ("MIN", "min"), ("MAX", "max"), ("ANY_VALUE", "min")])
+    return _plain(f"{word}({{0}})", f"{plain}({{0}}){{f}}", lambda e: e.type, _any(g, scope))
+
+
+def truth(g: Grammar, scope: Scope) -> Expr:
+    word = g.random.choice(["BOOL_AND", "BOOL_OR"])
+    return _plain(f"{word}({{0}})", f"{word}({{0}}){{f}}", lambda e: BOOLEAN, condition(g, scope, 1))
+
+
+def picked(g: Grammar, scope: Scope) -> Expr:
+    value = _any(g, scope)
+    at = g.random.choice(["0", "0.25", "0.5", "0.9", "1"])
+    return _plain(f"QUANTILE_DISC({{0}}, {at})", f"quantile_disc({{0}}, {at}){{f}}", lambda e: e.type, value)
+
+
+def between(g: Grammar, scope: Scope) -> Expr:
+    value, at = number(g, scope, 1), g.random.choice(["0", "0.25", "0.5", "0.9", "1"])
+    ways = [("MEDIAN({0})", "0.5"), (f"QUANTILE_CONT({{0}}, {at})", at), (f"PERCENTILE_CONT({at}) WITHIN GROUP (ORDER BY {{0}})", at)]
+    word, at = g.random.choice(ways)
+    plain = f"quantile_cont(CAST({{0}} AS DOUBLE), {at}){{f}}"
+    return _plain(word, f"CASE WHEN {plain} <= CAST('inf' AS DOUBLE) THEN {plain} + 0.0 END", lambda e: FLOAT, value)
+
+
+def at_extreme(g: Grammar, scope: Scope) -> Expr | None:
+    value, by = _any(g, scope), _any(g, scope)
+    if not value.reads or not by.reads:
+        return None
+    word, way = g.random.choice([("ARG_MIN", "ASC"), ("ARG_MAX", "DESC"), ("MAX_BY", "DESC")])
+    plain = f"first({value.plain} ORDER BY {by.plain} {way}, {value.plain}) FILTER (WHERE ({value.plain}) IS NOT NULL AND ({by.plain}) IS NOT NULL)"
+    return Expr(f"{word}({value.dp}, {by.dp})", plain, value.type, value.reads | by.reads)
+
+
+# ---- what is added up ----------------------------------------------------------------------------------------------------------------
+
+
+def _bounded(g: Grammar, scope: Scope) -> Expr | None:
+    """An integer whose bounds plain SQL keeps, too."""
+    found = g.col(scope, Kind.INTEGER, where=lambda c: c.spec is not None)
+    if found is None or found.bare is None or found.bare.spec is None:
+        return None
+    bounds = found.bare.spec.bounds
+    return both("greatest(least({0}, 5), -2)", INTEGER, found) if bounds is None else replace(found, plain=_clamped(found.plain, *map(str, bounds)))
+
+
+def _clamped(plain: str, low: str, high: str) -> str:
+    return f"CASE WHEN {plain} IS NOT NULL THEN least(greatest({plain}, {low}), {high}) END"
+
+
+def added(g: Grammar, scope: Scope) -> Expr | None:
+    """SUM of integers, which is NULL where it needs more than 64 bits."""
+    value, each = number(g, scope, 1), g.random.choice(["", "", "DISTINCT "])
+    if value.type != INTEGER:
+        return None
+    return _plain(f"SUM({each}{{0}})", f"TRY_CAST(sum({each}{{0}}){{f}} AS BIGINT)", lambda e: INTEGER, value)
+
+
+def averaged(g: Grammar, scope: Scope) -> Expr | None:
+    value, word = number(g, scope, 1), g.random.choice(["AVG", "MEAN", "AVG"])
+    if value.type != INTEGER:
+        return None
+    return _plain(f"{word}({{0}})", "CAST(sum({0}){f} AS DOUBLE) / count({0}){f}", lambda e: FLOAT, value)
+
+
+def decimals(g: Grammar, scope: Scope) -> Expr | None:
+    found = g.col(scope, Kind.DECIMAL, where=lambda c: c.spec is not None)
+    if found is None:
+        return None
+    word, kind, below = g.random.choice([("SUM", found.type, ""), ("AVG", FLOAT, " / count({0}){f}")])
+    total = f"sum(CAST({{0}} AS DECIMAL(38,{found.type.scale}))){{f}}"
+    return _plain(f"{word}({{0}})", f"CAST({total} AS DOUBLE){below}" if below else total, lambda e: kind, found)
+
+
+def floats(g: Grammar, scope: Scope) -> Expr | None:
+    """Floats in units of their declared step; those without one hold multiples of a power of two, whose sums are exact."""
+    found = g.col(scope, Kind.FLOAT, where=lambda c: c.spec is not None and c.spec.bounds is not None)
+    if found is None or found.bare is None or found.bare.spec is None or found.bare.spec.bounds is None:
+        return None
+    spec, (low, high) = found.bare.spec, found.bare.spec.bounds
+    step = Fraction(spec.step) if spec.step else Fraction(1, 64)
+    units = f"floor({found.plain} * {float(step.denominator)!r}::DOUBLE / {float(step.numerator)!r}::DOUBLE + 0.5)"
+    whole = f"CAST({_clamped(units, f'{int(low / step)}::DOUBLE', f'{int(high / step)}::DOUBLE')} AS HUGEINT)"
+    below, word = g.random.choice([("", "SUM"), (" / count({0}){f}", "AVG")])
+    plain = f"CAST(sum({{0}}){{f}} AS DOUBLE){below} * {float(step)!r}::DOUBLE"
+    return _plain(f"{word}({{0}})", plain, lambda e: FLOAT, replace(found, plain=whole))
+
+
+def spread(g: Grammar, scope: Scope) -> Expr | None:
+    """Variances of integers, from integer sums."""
+    value = _bounded(g, scope)
+    if value is None:
+        return None
+    word, fewer = g.random.choice([("VAR_POP", ""), ("VAR_SAMP", " - 1"), ("VARIANCE", " - 1"), ("STDDEV_POP", ""), ("STDDEV", " - 1")])
+    n, one, two = "count({0}){f}", "sum({0}){f}", "sum(CAST({0} AS HUGEINT) * ({0})){f}"
+    below = f"(CAST({n} AS DOUBLE) * (CAST({n} AS DOUBLE){fewer}))"
+    plain = f"CASE WHEN {below} > 0 THEN CAST({n} * {two} - CAST({one} AS HUGEINT) * {one} AS DOUBLE) / {below} END"
+    return _plain(f"{word}({{0}})", f"sqrt({plain})" if "STD" in word else plain, lambda e: FLOAT, value)
+
+
+FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
+    *(counted, counted_if, extreme, extreme, truth, picked, between, at_extreme),
+    *(added, added, averaged, decimals, floats, spread),
+)
+"""The aggregates within a unit."""
