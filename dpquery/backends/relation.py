@@ -14,7 +14,7 @@ from dpquery.backends import names
 from dpquery.backends.inside import reduced
 from dpquery.backends.scalar import scan, sql
 from dpquery.plan.inside import parts
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, UnitPath, output
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, UnitPath, output
 from dpquery.plan.scalar import Column, Scalar, columns
 
 Ids = frozenset[int]
@@ -71,6 +71,8 @@ def lower(rel: Private, needed: Ids, script: Script) -> str:
             return _match(rel, needed, script)
         case Semi():
             return _semi(rel, needed, script)
+        case Stack():
+            return _stack(rel, needed, script)
         case CapRows():
             return _cap_rows(rel, needed, script)
         case Group():
@@ -154,6 +156,18 @@ def _semi(rel: Semi, needed: Ids, script: Script) -> str:
         return script.add(f"SELECT {items} FROM {left} AS l {'ANTI' if rel.negated else 'SEMI'} JOIN {right} AS p ON {on}")
     some = f"(coalesce({on}, FALSE) AND EXISTS (SELECT 1 FROM {right}))" if own else f"EXISTS (SELECT 1 FROM {right} AS p WHERE {on})"
     return script.add(f"SELECT {items} FROM {left} AS l WHERE {'NOT ' if rel.negated else ''}{some}")
+
+
+def _stack(rel: Stack, needed: Ids, script: Script) -> str:
+    """Sets compare whole rows, and so carry all columns; the unit is one of them."""
+    used = needed if rel.how is Merge.UNION_ALL else frozenset(c.id for c in rel.columns)
+    branches = []
+    for below, values in ((rel.left, rel.ours), (rel.right, rel.theirs)):
+        taken = {c.id: value for c, value in zip(rel.columns, values, strict=True) if c.id in used}
+        source = lower(below, reads(taken.values()), script)
+        branches.append(f"SELECT {_list(rel, used, {i: sql(value, local(below)) for i, value in taken.items()})} FROM {source}")
+    merged = script.add(f" {rel.how.upper()} ".join(branches))
+    return merged if used == needed else script.add(f"SELECT {_list(rel, needed)} FROM {merged}")
 
 
 def _join(join: Join) -> str:

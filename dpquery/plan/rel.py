@@ -21,6 +21,13 @@ class Join(StrEnum):
     LEFT = "left"
 
 
+class Merge(StrEnum):
+    UNION_ALL = "union all"
+    UNION = "union"
+    INTERSECT = "intersect"
+    EXCEPT = "except"
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One step of a foreign-key path: `column` of the table at hand equals the registered unique, not-NULL `key` of the physical `table`."""
@@ -139,6 +146,21 @@ class Semi:
 
 
 @dataclass(frozen=True, slots=True)
+class Stack:
+    """Two private relations merged, unit by unit: a row of either gives its values, `ours` or `theirs`, to `columns`.
+
+    All but UNION ALL are of sets: rows that agree in their unit and in all columns are one.
+    """
+
+    left: Private
+    right: Private
+    columns: tuple[Column, ...]
+    ours: tuple[Scalar, ...]
+    theirs: tuple[Scalar, ...]
+    how: Merge
+
+
+@dataclass(frozen=True, slots=True)
 class CapRows:
     """At most `rows` rows of each unit, chosen by a salted hash of the row, ties by all columns."""
 
@@ -158,7 +180,7 @@ class Group:
     items: tuple[tuple[Column, Reduction], ...]
 
 
-Private = Scan | Keep | Compute | Lookup | Match | Semi | CapRows | Group
+Private = Scan | Keep | Compute | Lookup | Match | Semi | Stack | CapRows | Group
 
 
 def inputs(rel: Private) -> tuple[Private, ...]:
@@ -168,7 +190,7 @@ def inputs(rel: Private) -> tuple[Private, ...]:
             return ()
         case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below) | Group(input=below):
             return (below,)
-        case Match(left=left, right=right):
+        case Match(left=left, right=right) | Stack(left=left, right=right):
             return (left, right)
         case Semi(left=left, right=right):
             return (left,) if isinstance(right, Public) else (left, right)
@@ -198,6 +220,8 @@ def output(rel: Private) -> tuple[Column, ...]:
             return (*output(left), *output(right))
         case Group(keys=keys, items=items):
             return (*keys, *(column for column, _ in items))
+        case Stack(columns=columns):
+            return columns
         case _:
             assert_never(rel)
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from dpquery.errors import Fault
 from dpquery.plan.inside import parts
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, inputs, output
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, inputs, output
 from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 
@@ -21,8 +21,8 @@ def local(rel: Private) -> tuple[str, ...]:
 
     Given   the relation is built from the operators below and no others.
     Claim   it is local.
-    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7, L13). The match is exhaustive: the type
-            checker names an operator that has no lemma.
+    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7, L13, L14, L21). The match is exhaustive: the
+            type checker names an operator that has no lemma.
     Tight   Nothing to reach: the rows of others stay equal, not near. That an operator which looks at others is seen:
             test_l1_what_looks_at_other_units_is_caught.
     Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); docs/pitfalls.md N7.
@@ -47,6 +47,8 @@ def _lemma(rel: Private) -> str:
             return match_units(rel)
         case Semi():
             return semi(rel)
+        case Stack():
+            return stack(rel)
         case CapRows():
             return cap_rows(rel)
         case Group():
@@ -164,6 +166,22 @@ def group(rel: Group) -> str:
     return _reads("L21", (scalar for _, item in rel.items for scalar in parts(item)), known)
 
 
+def stack(rel: Stack) -> str:
+    """L14. Merging two private relations unit by unit keeps locality.
+
+    Given   both inputs are local; the values of each branch read its own columns alone. Rows are the same only where unit and all columns are.
+    Claim   the merged rows, each owned by the unit of the row that it comes from, are local.
+    Proof   R[u] is the bag sum, union, intersection or difference of left[u] and right[u], their rows mapped one by one: rows of two units are
+            never the same. Empty where both are.
+    Tight   As L1, with a union of rows whatever their units: test_l1_what_looks_at_other_units_is_caught
+    Source  McSherry 2009 (partition by the unit); docs/pitfalls.md A8.
+    """
+    if not len(rel.columns) == len(rel.ours) == len(rel.theirs):
+        raise Fault("PLAN_BROKEN", "the branches of a stack differ in their numbers of columns")
+    _reads("L14", rel.ours, _ids(output(rel.left)))
+    return _reads("L14", rel.theirs, _ids(output(rel.right)))
+
+
 def cells(table: UnitTable) -> str:
     """L8. Cells are functions of their unit's rows.
 
@@ -193,6 +211,7 @@ def rows_per_unit(rel: Private) -> int | None:
     Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
             row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
+            Stack: the sum for UNION, the smaller one for INTERSECT, the left one for EXCEPT.
             Group: no more than there are rows; one where all rows of a unit agree on the keys (L10).
     Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached, test_l9_groups_are_reached
     Source  docs/pitfalls.md A5, N9.
@@ -212,6 +231,8 @@ def rows_per_unit(rel: Private) -> int | None:
             return _matched(rel)
         case Group(input=below, keys=keys):
             return 1 if _ids(keys) <= fixed(below) else rows_per_unit(below)
+        case Stack():
+            return _stacked(rel)
         case _:
             assert_never(rel)
 
@@ -231,6 +252,19 @@ def _matched(rel: Match) -> int | None:
     return min(product, max(left, right) if rel.join is Join.INNER else left + right)
 
 
+def _stacked(rel: Stack) -> int | None:
+    left, right = rows_per_unit(rel.left), rows_per_unit(rel.right)
+    match rel.how:
+        case Merge.UNION_ALL | Merge.UNION:
+            return None if left is None or right is None else left + right
+        case Merge.INTERSECT:
+            return min((most for most in (left, right) if most is not None), default=None)
+        case Merge.EXCEPT:
+            return left
+        case _:
+            assert_never(rel.how)
+
+
 def fixed(rel: Private) -> frozenset[int]:
     """L10. Ids of the columns that depend on the unit alone: all rows of a unit agree on each of them.
 
@@ -241,7 +275,8 @@ def fixed(rel: Private) -> frozenset[int]:
             left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
             if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
             all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all). Group: keys hold values of input[u]; where all
-            rows of a unit agree on all keys there is one row.
+            rows of a unit agree on all keys there is one row. Stack: what holds the unit (L12); of
+            EXCEPT what comes of fixed columns of the left, as its rows are left ones.
     Tight   One column more would be wrong: test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed,
             test_a3_lookup_by_a_row_column_is_not_fixed
     Source  docs/pitfalls.md A3 and E12.
@@ -263,6 +298,11 @@ def fixed(rel: Private) -> frozenset[int]:
         case Group(input=below, keys=keys):
             known = fixed(below)
             return _ids(output(rel)) if _ids(keys) <= known else _ids(keys) & known
+        case Stack(left=left, columns=made, ours=ours, how=Merge.EXCEPT):
+            known = fixed(left)
+            return owning(rel) | {column.id for column, value in zip(made, ours, strict=True) if depends_on(value, known)}
+        case Stack():
+            return owning(rel)
         case _:
             assert_never(rel)
 
@@ -294,7 +334,7 @@ def owning(rel: Private) -> frozenset[int]:
     Claim   in every row the returned columns equal the row's unit.
     Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, caps, lookups (the private row stays whole) and
             INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL. Of a group its keys,
-            whose rows are one unit's.
+            whose rows are one unit's; of a stack what both branches give so.
     Tight   One column more would be wrong: test_distinct_units_from_a_null_side, test_count_distinct_of_the_null_side_counts_units_with_rows
     Source  docs/pitfalls.md C6.
     """
@@ -307,8 +347,15 @@ def owning(rel: Private) -> frozenset[int]:
             return owning(left) | owning(right) if join is Join.INNER else owning(left)
         case Group(input=below, keys=keys):
             return owning(below) & _ids(keys)
+        case Stack(left=left, right=right, columns=made, ours=ours, theirs=theirs):
+            first, second = owning(left), owning(right)
+            return frozenset(c.id for c, one, other in zip(made, ours, theirs, strict=True) if _is_of(one, first) and _is_of(other, second))
         case _:
             assert_never(rel)
+
+
+def _is_of(value: Scalar, known: frozenset[int]) -> bool:
+    return isinstance(value, Column) and value.id in known
 
 
 def _ids(found: Iterable[Column]) -> frozenset[int]:

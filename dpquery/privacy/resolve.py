@@ -10,7 +10,7 @@ from typing import assert_never
 from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, walk
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, walk
 from dpquery.plan.release import (
     Aggregate,
     Bounding,
@@ -147,7 +147,7 @@ def _fill(rel: Private, facts: Facts) -> Private:
             if public.name not in facts.fanouts:
                 raise Fault("PLAN_BROKEN", "the fan-out of a public table is not known")
             return replace(rel, input=_fill(below, facts), fanout=facts.fanouts[public.name])
-        case Match(left=left, right=right):
+        case Match(left=left, right=right) | Stack(left=left, right=right):
             return replace(rel, left=_fill(left, facts), right=_fill(right, facts))
         case Semi(left=left, right=partners):
             return replace(rel, left=_fill(left, facts), right=partners if isinstance(partners, Public) else _fill(partners, facts))
@@ -188,6 +188,8 @@ def capped(rel: Private, rows: int) -> Private:
             if not single and rows_per_unit(left) != 1 and rows_per_unit(right) != 1:
                 left, right = _cap(left, rows), _cap(right, rows)
             return replace(rel, left=left, right=right)
+        case Stack(left=left, right=right):
+            return replace(rel, left=capped(left, rows), right=capped(right, rows))
         case Semi(left=left, right=partners):  # multiplies nothing
             return replace(rel, left=capped(left, rows), right=partners if isinstance(partners, Public) else capped(partners, rows))
         case _:

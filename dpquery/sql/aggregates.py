@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
-from dpquery.plan.rel import Private, Scan, walk
+from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.release import LEAST_PRICE
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
@@ -40,7 +40,15 @@ ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "ep
 
 def unit_columns(rel: Private) -> frozenset[int]:
     """Ids of all columns that hold a unit, or NULL on the null side of an outer join."""
-    return frozenset(identity for below in walk(rel) if isinstance(below, Scan) for identity in below.unit_columns)
+    found = {identity for below in walk(rel) if isinstance(below, Scan) for identity in below.unit_columns}
+    for below in reversed([below for below in walk(rel) if isinstance(below, Stack)]):  # from within outwards
+        pairs = zip(below.columns, below.ours, below.theirs, strict=True)
+        found |= {column.id for column, *values in pairs if all(_unit_or_null(v, found) for v in values)}
+    return frozenset(found)
+
+
+def _unit_or_null(value: Scalar, units: set[int]) -> bool:
+    return value.id in units if isinstance(value, Column) else isinstance(value, Literal) and value.value is None
 
 
 def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> AggregateAsk:

@@ -350,7 +350,7 @@ def suggestion(statement: Statement, left: Side, right: Side) -> str | None:
         return None
     found: list[tuple[bool, str]] = []
     for a in left.frame.sources:
-        for b in right.frame.sources:
+        for b in (b for b in right.frame.sources if fold(b.alias) != fold(a.alias)):
             found += [(unit, text) for f in a.fields for g in b.fields for unit, text in _tied(statement, left, right, (a.alias, f), (b.alias, g))]
     return next((text for unit, text in sorted(found, key=lambda x: not x[0])), None)
 

@@ -20,6 +20,7 @@ from dpquery.sql.partners import conjoined
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
+from dpquery.sql.stacks import stacked
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
@@ -214,7 +215,9 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     while isinstance(node, exp.Subquery):
         (node,) = take(node, "this")
     if isinstance(node, exp.SetOperation):
-        raise set_operation(statement, node)
+        clause, first, second, distinct = take(node, "with_", "this", "expression", "distinct")
+        inside = env.within(statement, clause)
+        return stacked(statement, node, query(statement, first, inside), query(statement, second, inside), bool(distinct))
     if not isinstance(node, exp.Select):
         raise _other(statement, node)
     items, clause, distinct, first, joins, where, *rest = take(node, "expressions", "with_", "distinct", "from_", "joins", "where", *peruser.CLAUSES)
@@ -255,11 +258,6 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
         if id(cte) not in statement.queries:
             _, inside = env.queries[fold(alias_of(statement, cte)[0])]
             query(replace(statement, tables={}, blocks=[], warnings=[]), take(cte, "this", "alias")[0], inside)
-
-
-def set_operation(statement: Statement, node: exp.SetOperation) -> Refused:
-    """The refusal of UNION, INTERSECT and EXCEPT."""
-    return statement.refuse("SET_OPERATION", f"{type(node).__name__.upper()} is not supported", node, "one statement for each branch")
 
 
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Ratio
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, output
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
 from dpquery.privacy.locality import fixed, rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
@@ -110,14 +110,21 @@ def firm(rel: Private) -> frozenset[int]:
             return firm(left) | firm(right) if join is Join.INNER else firm(left)
         case Group(input=below, keys=keys, items=items):
             return (firm(below) & {c.id for c in keys}) | {column.id for column, _ in items}
+        case Stack(left=left, right=right, columns=made, ours=ours, theirs=theirs):
+            first, second = firm(left), firm(right)
+            return frozenset(c.id for c, one, other in zip(made, ours, theirs, strict=True) if _steady(one, first) and _steady(other, second))
         case _:
             assert_never(rel)
+
+
+def _steady(value: Scalar, known: frozenset[int]) -> bool:
+    return value.id in known if isinstance(value, Column) else True
 
 
 def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...]:
     """Conditions that are true in every row. What ON says about a kept public relation does not count: its other rows stay as keys."""
     match rel:
-        case Scan():
+        case Scan() | Stack():
             return ()
         case Keep(input=below, predicate=predicate):
             return (*facts(below, kept), *conjuncts(predicate))
@@ -142,7 +149,7 @@ def unique(rel: Private) -> frozenset[int]:
             return declared | own if most == 1 else declared
         case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Semi(left=below):
             return unique(below)
-        case Lookup():
+        case Lookup() | Stack():
             return frozenset()
         case Match(left=left, right=right, on=on):
             once = unique(left) if one_each(right, conjuncts(on)) else frozenset()

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 
 import within
 
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, output
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, output
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -194,6 +194,8 @@ def rows(rel: Private, data: Data) -> Owned:
             return _match(rel, data)
         case Semi():
             return _semi(rel, data)
+        case Stack():
+            return _stack(rel, data)
         case CapRows(input=below, rows=most):
             return _cap(rows(below, data), most, data.salt)
         case Group():
@@ -248,6 +250,21 @@ def _semi(rel: Semi, data: Data) -> Owned:
         if any(rel.on is None or value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated:
             found.append((unit, row))
     return found
+
+
+def _stack(rel: Stack, data: Data) -> Owned:
+    ids = [c.id for c in rel.columns]
+    ours, theirs = (
+        [(unit, tuple(value(v, row) for v in values)) for unit, row in rows(below, data)]
+        for below, values in ((rel.left, rel.ours), (rel.right, rel.theirs))
+    )
+    merged = {
+        Merge.UNION_ALL: [*ours, *theirs],
+        Merge.UNION: [*dict.fromkeys([*ours, *theirs])],
+        Merge.INTERSECT: [one for one in dict.fromkeys(ours) if one in set(theirs)],
+        Merge.EXCEPT: [one for one in dict.fromkeys(ours) if one not in set(theirs)],
+    }
+    return [(unit, dict(zip(ids, values, strict=True))) for unit, values in merged[rel.how]]
 
 
 def _cap(owned: Owned, most: int, salt: str) -> Owned:

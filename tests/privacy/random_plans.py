@@ -19,7 +19,25 @@ from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.inside import Reduce, Reduction, Whole
-from dpquery.plan.rel import Compute, Group, Hop, Join, Keep, Lookup, Match, Private, Public, Scan, ScanColumn, Semi, UnitPath, output, walk
+from dpquery.plan.rel import (
+    Compute,
+    Group,
+    Hop,
+    Join,
+    Keep,
+    Lookup,
+    Match,
+    Merge,
+    Private,
+    Public,
+    Scan,
+    ScanColumn,
+    Semi,
+    Stack,
+    UnitPath,
+    output,
+    walk,
+)
 from dpquery.plan.rel import publics as read_by
 from dpquery.plan.release import Ask, Key, KeySource, Mechanism
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
@@ -128,7 +146,7 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(9):
+    match random.randrange(12):
         case 8:
             return _group(world, relation(world, depth - 1))
         case 0 | 1:
@@ -144,6 +162,8 @@ def relation(world: World, depth: int) -> Private:
             return _along_the_path(world)
         case 5:
             return _semi(world, relation(world, depth - 1), depth)
+        case 6:
+            return _stack(world, relation(world, depth - 1), relation(world, depth - 1))
         case _:
             left = relation(world, depth - 1)
             right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
@@ -209,6 +229,19 @@ def _semi(world: World, left: Private, depth: int) -> Private:
     if same and random.random() < 0.4:
         on = call("eq", *random.choice(same))
     return Semi(left, right, on, random.random() < 0.5)
+
+
+def _stack(world: World, left: Private, right: Private) -> Private:
+    """Columns of like types, in both branches; the first number in front, the unit now and then."""
+    random = world.random
+    pairs = [(a, b) for a in output(left) for b in output(right) if a.type == b.type]
+    chosen = random.sample(pairs, min(len(pairs), random.randint(1, 3)))
+    if INTEGER not in [a.type for a, _ in chosen]:
+        chosen.append((world.column("x", INTEGER), world.column("x", INTEGER)))
+    ours = tuple(literal(1, INTEGER) if a.name == "x" else a for a, _ in chosen)
+    theirs = tuple(literal(2, INTEGER) if b.name == "x" else b for _, b in chosen)
+    made = tuple(world.column(a.name, a.type, a.declared if a.declared == b.declared else None) for a, b in chosen)
+    return Stack(left, right, made, ours, theirs, random.choice(list(Merge)))
 
 
 def _lookup(world: World, below: Private) -> Private:

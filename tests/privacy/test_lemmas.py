@@ -180,6 +180,7 @@ STATEMENTS = (
     "SELECT a.status, count(*) AS n FROM orders a JOIN orders b USING (user_id) GROUP BY a.status",
     "SELECT x, count(*) AS n FROM users LEFT JOIN (SELECT upper(category) AS x, user_id FROM orders) AS o USING (user_id) GROUP BY x",
     "SELECT count(*) * 1.0 / (SELECT count(*) FROM orders) AS share FROM orders WHERE amount > 3",
+    "SELECT count(*) AS n FROM (SELECT user_id FROM orders UNION SELECT user_id FROM users)",
     "SELECT count(*) AS n FROM users u WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.user_id = u.user_id)",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 3) status, count(*) AS n FROM orders GROUP BY status",
     "SELECT avg(n) AS a FROM (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id)",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpquery.plan.draft import Affine, AggregateAsk, Combined, Constant, Output, Question, Ratio
 from dpquery.plan.inside import Reduction
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
 from dpquery.schema.model import Schema
@@ -69,6 +69,9 @@ def relation(rel: Private) -> str:
         case Group(input=below, keys=keys, items=items):
             made = ", ".join([*(c.name for c in keys), *(reduction(item) for _, item in items)])
             return f"{relation(below)} by unit: {made}"
+        case Stack(left=left, right=right, ours=ours, theirs=theirs, how=how):
+            first, second = (", ".join(scalar(value) for value in values) for values in (ours, theirs))
+            return f"[{relation(left)}: {first} {how} {relation(right)}: {second}]"
         case CapRows():
             raise AssertionError("the entrance caps no rows")
 

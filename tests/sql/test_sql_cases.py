@@ -122,4 +122,15 @@ def test_views_are_read_once_and_with_their_own_places() -> None:
 
 
 def test_the_files_are_all_there() -> None:
-    assert {Path(path).stem for path in FILES} == {"above", "aggregates", "clauses", "joins", "keys", "names", "options", "partners", "subqueries"}
+    assert {Path(path).stem for path in FILES} == {
+        "above",
+        "aggregates",
+        "clauses",
+        "joins",
+        "keys",
+        "names",
+        "options",
+        "partners",
+        "stacks",
+        "subqueries",
+    }

@@ -436,6 +436,50 @@ def half_joined(g: Grammar, depth: int) -> Rel | None:
     return replace(left, dp=f"{left.dp} {word} {right.dp} ON {on}", plain=f"{left.plain} {word} {right.plain} ON {plain}")
 
 
+# ---- set operations --------------------------------------------------------------------------------------------------------------
+
+
+@production(RELATION, 2)
+def stacked(g: Grammar, depth: int) -> Rel | None:
+    """UNION [ALL], INTERSECT and EXCEPT of two private relations, as a subquery or a WITH query."""
+    left, right = relation(g, depth - 1), relation(g, g.random.randint(0, max(0, depth - 1)))
+    pairs = [(a, b) for a in left.cols for b in right.cols if a.type == b.type and (a.spec == b.spec or not _both_listed(a, b))]
+    units = [(a, b) for a, b in pairs if a.unit and b.unit and a.firm and b.firm]
+    word = g.random.choice(["UNION ALL", "UNION ALL", "UNION", "UNION DISTINCT", "INTERSECT", "EXCEPT"] if units else ["UNION ALL"])
+    chosen = g.random.sample(pairs, min(len(pairs), g.random.randint(1, 4)))
+    if word != "UNION ALL" and not set(units) & set(chosen):
+        chosen.insert(g.random.randint(0, len(chosen)), g.random.choice(units))
+    if not chosen:
+        return None
+    names = [g.name("n") for _ in chosen]
+    dp, plain = f" {word} ".join(_branch(left, right, chosen, names, True)), f" {word} ".join(_branch(left, right, chosen, names, False))
+    alias = g.name("s")
+    heads = f"({dp}) AS {alias}", f"({plain}) AS {alias}"
+    if g.chance(0.3):
+        g.ctes.append((f"{alias} AS ({dp})", f"{alias} AS ({plain})"))
+        heads = alias, alias
+    return Rel(*heads, f"{alias}.__u", tuple(_merged_column(f"{alias}.{name}", name, a, b) for name, (a, b) in zip(names, chosen, strict=True)))
+
+
+def _both_listed(a: Col, b: Col) -> bool:
+    return all(c.spec is not None and c.spec.values is not None for c in (a, b))
+
+
+def _branch(left: Rel, right: Rel, chosen: Sequence[tuple[Col, Col]], names: Sequence[str], dp: bool) -> Sequence[str]:
+    found = []
+    for place, rel in enumerate((left, right)):
+        items = ", ".join(f"{pair[place].text} AS {name}" for pair, name in zip(chosen, names, strict=True))
+        unit = "" if dp else f"{rel.unit} AS __u, "
+        where = _where([e.dp if dp else e.plain for e in _all(rel.where)])
+        found.append(f"SELECT {unit}{items} FROM {rel.dp if dp else rel.plain}{where}")
+    return found
+
+
+def _merged_column(text: str, name: str, a: Col, b: Col) -> Col:
+    spec = a.spec if a.spec == b.spec and a.private and b.private else None
+    return Col(text, name, a.type, spec, True, a.firm and b.firm, a.unit and b.unit, a.ties & b.ties)
+
+
 def preserved(g: Grammar, private: Rel) -> Rel | None:
     """A private relation joined to a public table all of whose rows are kept; for the outermost FROM only."""
     other = _read(g, g.random.choice(g.world.public()))

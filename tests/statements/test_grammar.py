@@ -147,6 +147,7 @@ def _tried(function: str, place: int, call: calls.Call, name: str) -> Iterator[s
 
 
 NEVER = {
+    **dict.fromkeys((f"Stack.{field}=empty" for field in ("columns", "ours", "theirs")), "a branch has columns"),
     **dict.fromkeys(("Scan.columns=empty", "Public.columns=empty", "Post.outputs=empty"), "a table and an answer have columns"),
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty", "Combined.parts=empty"), "none is made empty"),
     **dict.fromkeys(("Column.values=empty", "KeySource.positions=empty"), "a list that is declared or found has values"),
@@ -160,7 +161,8 @@ NEVER = {
 """Options that no statement can have, each with the reason. Caps stand in bounded plans only, which the neighbour machine walks."""
 
 RARE = frozenset(
-    f"{field}=Compute" for field in ("Draft.input", "Keep.input", "Compute.input", "Lookup.input", "Match.left", "Semi.left", "Semi.right")
+    f"{field}=Compute"
+    for field in ("Draft.input", "Keep.input", "Compute.input", "Lookup.input", "Match.left", "Semi.left", "Semi.right", "Stack.left", "Stack.right")
 )
 """Columns are computed right below an outer join; elsewhere only where an expression is long."""
 

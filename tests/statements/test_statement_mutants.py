@@ -58,6 +58,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "orphans are kept": (r" JOIN (data\S+ AS h1)(.*) WHERE .*$", r" LEFT JOIN \1\2),"),
     "private rows of other units match": (r"l\.u = p\.u", "TRUE"),
     "partners of other units count": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u", r"\1 JOIN \2 AS p ON TRUE"),
+    "a UNION keeps what both branches have": (r" UNION SELECT u", " UNION ALL SELECT u"),
     "a LEFT JOIN drops rows": (r"LEFT JOIN (r\d+) AS p", r"JOIN \1 AS p"),
     "a lookup drops rows": (r"LEFT JOIN (memory\S+) AS p", r"JOIN \1 AS p"),
     "one group too many": (r"capped WHERE place <= (\d+)", r"capped WHERE place <= 1 + \1"),
