@@ -160,7 +160,7 @@ def relation(world: World, depth: int) -> Private:
             return _lookup(world, relation(world, depth - 1))
         case 4:
             return _along_the_path(world)
-        case 5:
+        case 5 | 7:
             return _semi(world, relation(world, depth - 1), depth)
         case 6:
             return _stack(world, relation(world, depth - 1), relation(world, depth - 1))
