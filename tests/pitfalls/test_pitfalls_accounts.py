@@ -135,7 +135,7 @@ def test_b10_the_price_of_what_runs_is_that_of_what_was_charged(asking: Callable
     from dpquery.accounting.event import Price
 
     session = asking("bob")
-    monkeypatch.setattr("dpquery.engine.session.reprice", lambda bounds, priced, adjacency: Price(None, priced.price.rho, priced.price.delta))
+    monkeypatch.setattr("dpquery.engine.session.price", lambda bounds, billed, adjacency: Price(None, billed.price.rho, billed.price.delta))
     with pytest.raises(Fault) as failed:
         session.query(COUNT, epsilon="0.5")
     assert failed.value.code == "PRICE_DIFFERS"
