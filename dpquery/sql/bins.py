@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 
 from dpquery.plan.intervals import Range, interval
 from dpquery.plan.scalar import Call, Case, Cast, Column, Interval, Literal, Scalar, columns, replaced, walk
@@ -19,6 +20,7 @@ from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, TIMESTAMP, Kind,
 
 MOST = 10_000
 MOST_UNBOUNDED = 366  # where the function alone bounds its values: days of the year, but not all years
+MOST_NODES = 100  # of a key that is looked at: the time it takes grows with their square
 STAND_IN = -1
 BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc")
 DAILY = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "decade", "century")
@@ -40,7 +42,7 @@ def bins(key: Scalar, known: Sequence[Scalar]) -> Bins | None:
     """The bins of a key, as far as bounds make them finite. `known` are the conditions that hold in every row."""
     if key.type == BOOLEAN:
         return None if isinstance(key, Literal) else _over(key, key, (False, True))
-    if not any(_is_binning(part) for part in walk(key)):
+    if any(islice(walk(key), MOST_NODES, None)) or not any(_is_binning(part) for part in walk(key)):
         return None
     bounded: dict[Scalar, Scalar] = {one: replace(one, declared=found) for one in columns(key) if (found := _bounds(one, known)) is not None}
     for part in reversed(list(walk(key))):

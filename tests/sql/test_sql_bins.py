@@ -75,6 +75,12 @@ def test_too_many_bins_in_all_are_private_keys(con: Any) -> None:
     assert con.explain(sql).keys["rule"] == "threshold"
 
 
+def test_long_keys_are_not_looked_through() -> None:
+    for length, listed in ((10, True), (150, False)):
+        sql = f"SELECT floor(age / 10){' + 1' * length} AS k, COUNT(*) AS n FROM users GROUP BY k"
+        assert bool(ask(sql).blocks[0].draft.sources) == listed
+
+
 @pytest.mark.parametrize("key", ["o.paid", "floor(o.amount / 50)"])
 def test_what_an_outer_join_sets_to_null_has_no_list(key: str) -> None:
     sql = f"SELECT {key} AS k, COUNT(*) AS n FROM users u {{}} JOIN orders o USING (user_id) GROUP BY k"
