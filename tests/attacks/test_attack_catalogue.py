@@ -436,12 +436,17 @@ def frozen(exact: object, release: object, priced: object, bits: object) -> obje
 
 
 def test_attack_25_conditions_that_single_somebody_out(pair: Pair) -> None:
-    """They are answered, with noise for all of it; what would compare with another private number is refused."""
+    """They are answered, with noise for all of it; another private number that they compare with is a release of its own, noisy and paid for."""
     assert [one(each, f"SELECT count(*) FROM visits WHERE pid = {people.UNIT}") for each in pair] == [10, 0]
     assert shown(pair[0], "SELECT count(*) FROM visits WHERE pid = 8", epsilon=1)["releases"][0]["linf"] == 20
     for sql in (
         "SELECT count(*) FROM visits WHERE x > (SELECT avg(x) FROM visits)",
         "SELECT count(*) FROM visits HAVING count(*) > (SELECT count(*) FROM calls)",
+    ):
+        receipt = shown(pair[0], sql, epsilon=1, delta=0)
+        assert [row["charged_epsilon"] for row in receipt["tables"]] == ["0.5", "0.5"]
+    for sql in (
+        "SELECT count(*) FROM visits WHERE x > (SELECT x FROM visits)",
         "SELECT s, count(*) FROM visits GROUP BY s QUALIFY row_number() OVER (ORDER BY x) = 1",
         "SELECT s, count(*) FROM visits GROUP BY s HAVING max(x) > 9",
         "SELECT s, count(*) FROM visits GROUP BY s ORDER BY x",

@@ -19,7 +19,7 @@ from dpquery.ledger import policy, replay
 from dpquery.ledger.ledger import Ledger
 from dpquery.mechanisms import sampler, tails
 from dpquery.mechanisms.bits import SystemBits
-from dpquery.privacy import contribution, cost, locality, resolve
+from dpquery.privacy import contribution, cost, locality, resolve, together
 from dpquery.release import noise
 from dpquery.sql import sides
 
@@ -217,6 +217,12 @@ MUTANTS: Mapping[str, Mutant] = {
         ((Session.query, "entry = ledger.charge(", f"{RUN}; entry = ledger.charge("),),
         PITFALLS,
         "tests/pitfalls/test_pitfalls_accounts.py::test_b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded",
+    ),
+    "only the first release of a statement charged": Mutant(
+        ((together._total, "rho=sum((one.rho for one in prices), Fraction(0))", "rho=prices[0].rho"),),
+        ACCOUNTING,
+        "tests/privacy/test_together.py::test_p8_prices_of_releases_add_up",
+        True,
     ),
     "price not derived again": Mutant(
         ((Session._noisy, "if price(", "if False and price("),),
