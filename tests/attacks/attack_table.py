@@ -77,7 +77,7 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
     22: ("Budgets in floating point.", (f"{HERE}22_budgets_in_floating_point", "test_ledger_amounts.py::test_ten_tenths_are_one"), ""),
     23: ("Metadata: catalogues, statistics, plans.", (f"{HERE}23_metadata",), ""),
     24: ("Error bars and diagnostics that come from the data.", (f"{HERE}24_error_bars_from_the_data",), ""),
-    25: ("Conditions that single somebody out, or compare with another private number.", (f"{HERE}25_conditions_that_single_somebody_out",)),
+    25: ("Conditions that single somebody out, or compare with another private number.", (f"{HERE}25_conditions_that_single_somebody_out",), ""),
     26: ("Finishing touches that read the data.", (f"{HERE}26_finishing_touches_that_read_the_data",), ""),
     27: ("Means of nobody.", (f"{HERE}27_means_of_nobody",), ""),
     28: ("Identifiers as keys or outputs.", (f"{HERE}28_identifiers",), ""),
