@@ -222,7 +222,7 @@ def _along_the_path(world: World) -> Private:
 
 def _semi(world: World, left: Private, depth: int) -> Private:
     random = world.random
-    right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else relation(world, random.randrange(depth))
+    right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else relation(world, depth - 1)
     theirs = right.columns if isinstance(right, Public) else output(right)
     on = condition(random, (*output(left), *theirs)) if random.random() < 0.7 else None
     same = [(a, b) for a in output(left) for b in theirs if a.type == b.type == STRING]

@@ -15,7 +15,7 @@ from neighbours import Sample, alone, moved, sample
 from dpquery.backends import relation
 from dpquery.backends.lower import lower
 from dpquery.plan.draft import Draft
-from dpquery.plan.rel import Lookup, walk
+from dpquery.plan.rel import publics
 from dpquery.plan.release import Release
 from dpquery.privacy import bound, enforced, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
@@ -37,12 +37,10 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 def fill(con: duckdb.DuckDBPyConnection, release: Release, data: Data) -> None:
     for table, columns in rp.PHYSICAL.items():
         _table(con, table, [(name, type) for name, type, _ in columns], [tuple(row[c[0]] for c in columns) for row in data.tables[table]])
-    for rel in walk(release.table.input):
-        if isinstance(rel, Lookup):
-            public = rel.public
-            _table(con, public.name, [(f"c{i}", c.type) for i, c in enumerate(public.columns)], list(data.publics[public.name]))
-            con.execute(f"DROP TABLE IF EXISTS {public.name}")
-            con.execute(relation.made(public))
+    for public in publics(release.table.input):
+        _table(con, public.name, [(f"c{i}", c.type) for i, c in enumerate(public.columns)], list(data.publics[public.name]))
+        con.execute(f"DROP TABLE IF EXISTS {public.name}")
+        con.execute(relation.made(public))
 
 
 def _table(con: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, Type]], rows: list[tuple[object, ...]]) -> None:
