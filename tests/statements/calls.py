@@ -231,6 +231,12 @@ def called_number(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     return any_call(g, scope, NUMBERS)
 
 
+@production(NUMBER, 1)
+def days_apart(g: Grammar, scope: Scope, depth: int) -> Expr | None:
+    """A date less another, which few data sets have the columns for."""
+    return one_call(g, scope, "days_between", FORMS["days_between"][1], "")
+
+
 @production(TEXT, 3)
 def called_text(g: Grammar, scope: Scope, depth: int) -> Expr | None:
     return any_call(g, scope, TEXTS)
