@@ -17,7 +17,7 @@ from dpquery.accounting.textbook.composition import adaptive_epsilon, advanced_e
 from dpquery.accounting.textbook.concentrated import continuous_laplace_rho
 from dpquery.accounting.textbook.gaussian import gaussian_epsilon
 from dpquery.accounting.textbook.loss import Pair, batch_epsilon_up, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
-from dpquery.accounting.textbook.renyi import ORDERS, gaussian_renyi, laplace_renyi, pure_renyi, renyi_epsilon
+from dpquery.accounting.textbook.renyi import ORDERS, laplace_renyi, pure_renyi, renyi_epsilon
 from dpquery.accounting.textbook.sampling import amplified, sampled_gaussian_renyi
 from dpquery.accounting.zcdp import gaussian_rho, laplace_rho_up
 
@@ -155,7 +155,7 @@ def _log(epsilon: float, budget: Fraction) -> float:
 # ---- one release -------------------------------------------------------------------------------------------------------------------------
 
 
-def _each(batch: Batch, delta: float) -> float:
+def _each(batch: Batch, delta: float = 0.0) -> float:
     """The epsilon of one release at a delta of its own."""
     rate = float(batch.rate)
     if batch.kind is not Kind.GAUSSIAN:
@@ -169,7 +169,7 @@ def _split(batch: Batch) -> tuple[float, float, float]:
     """(epsilon, delta) of one release, and the delta that is left: half of all for Gaussian noise, which needs some for each release."""
     delta = float(batch.delta)
     if batch.kind is not Kind.GAUSSIAN:
-        return _each(batch, 0.0), 0.0, delta
+        return _each(batch), 0.0, delta
     each = delta / 2 / batch.queries
     return _each(batch, each), each, delta / 2
 
@@ -192,7 +192,7 @@ def _basic(batch: Batch) -> float:
 
 def _advanced(batch: Batch) -> float:
     epsilon, _, slack = _split(batch)
-    return advanced_epsilon(epsilon, batch.queries, slack) if slack and epsilon < math.inf else math.inf
+    return advanced_epsilon(epsilon, batch.queries, slack) if slack else math.inf
 
 
 def _optimal(batch: Batch) -> float:
@@ -217,11 +217,11 @@ def _divergence(batch: Batch, order: float) -> float:
     strength, rate = float(batch.strength), float(batch.rate)
     match batch.kind:
         case Kind.GAUSSIAN:
-            return gaussian_renyi(strength, order) if rate == 1 else sampled_gaussian_renyi(rate, 1 / strength, order)
+            return sampled_gaussian_renyi(rate, 1 / strength, order)
         case Kind.LAPLACE if rate == 1:
             return laplace_renyi(strength, order)
         case Kind.LAPLACE | Kind.PURE:
-            return pure_renyi(_each(batch, 0.0), order)
+            return pure_renyi(_each(batch), order)
         case _:
             assert_never(batch.kind)
 
@@ -230,7 +230,7 @@ def _zcdp(batch: Batch) -> float:
     if batch.rate == 1:
         return _float_up(epsilon_up(_rho(batch), batch.delta))
     epsilon, _, slack = _split(batch)
-    if not slack or epsilon == math.inf:
+    if epsilon == math.inf:
         return math.inf
     return _float_up(epsilon_up(batch.queries * laplace_rho_up(Fraction(epsilon)), Fraction(slack)))
 
@@ -265,7 +265,11 @@ def _pair(batch: Batch) -> Pair:
 
 
 def _float_up(epsilon: Fraction | None) -> float:
-    return math.inf if epsilon is None else math.nextafter(float(epsilon), math.inf) if epsilon != float(epsilon) else float(epsilon)
+    """The least float that is not below epsilon; infinite for None."""
+    if epsilon is None:
+        return math.inf
+    near = float(epsilon)
+    return near if near >= epsilon else math.nextafter(near, math.inf)
 
 
 _FIXED = "prices are fixed in advance"

@@ -11,6 +11,9 @@ from fractions import Fraction
 import pytest
 
 from dpquery.accounting.comparison import BASIC, Batch, Kind, ledger_epsilon, methods, strongest
+from dpquery.accounting.textbook.composition import adaptive_epsilon, advanced_epsilon, optimal_epsilon
+from dpquery.accounting.textbook.gaussian import gaussian_epsilon
+from dpquery.accounting.textbook.sampling import amplified
 from dpquery.accounting.zcdp import gaussian_rho, laplace_rho_up
 from dpquery.ledger.amounts import rounded_up
 from dpquery.ledger.model import Amounts, Limit
@@ -100,6 +103,34 @@ def test_gaussian_noise() -> None:
     assert found["gdp"] <= found["pld"] < found["gdp"] * 1.001
     assert found["pld"] < found["zcdp"] <= found["renyi"] < found["zcdp"] * 1.001
     assert found["renyi"] < found["optimal"] < min(found["basic"], found["advanced"], found["adaptive"])
+
+
+def test_basic_composition_is_rounded_up_by_a_bit_at_most() -> None:
+    for k in range(1, 60):
+        exact = Fraction(k, 7)
+        found = said(Batch(Kind.PURE, k, Fraction(1, 7), MILLIONTH))["basic"]
+        assert math.nextafter(found, 0) < exact <= Fraction(found)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1), Fraction(1, 10)])
+def test_gaussian_releases_have_an_epsilon_each(rate: Fraction) -> None:
+    """At their part of delta, as sampled; half of delta is for the composition, where it takes some."""
+    found = said(Batch(Kind.GAUSSIAN, 50, Fraction(1, 3), MILLIONTH, rate=rate))
+    whole, half = (amplified(gaussian_epsilon(1 / 3, part * 1e-6 / 50 / float(rate)), 0.0, float(rate))[0] for part in (1, 0.5))
+    assert found["basic"] == pytest.approx(50 * whole)
+    assert found["advanced"] == pytest.approx(advanced_epsilon(half, 50, 5e-7))
+    assert found["optimal"] == pytest.approx(optimal_epsilon(half, 50, 1e-6, 1e-8), rel=1e-9)
+    assert found["adaptive"] == pytest.approx(adaptive_epsilon(50 * half * half, 5e-7))
+
+
+def test_a_delta_that_a_sample_alone_meets_leaves_nothing_to_lose() -> None:
+    for rate in (Fraction(1, 2), Fraction(1, 10)):
+        assert said(Batch(Kind.GAUSSIAN, 1, Fraction(1), Fraction(1, 2), rate=rate))["basic"] == 0
+
+
+def test_the_tails_of_many_releases_cost_little_of_delta() -> None:
+    found = said(Batch(Kind.GAUSSIAN, 10**4, Fraction(1, 1000), MILLIONTH))
+    assert found["gdp"] <= found["pld"] < found["gdp"] * 1.001
 
 
 @pytest.mark.parametrize("kind", Kind)

@@ -6,14 +6,16 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
 import pytest
 
+from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.textbook import loss
 from dpquery.accounting.textbook.hockeystick import Floats
-from dpquery.accounting.textbook.loss import Pair, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
+from dpquery.accounting.textbook.loss import Pair, batch_epsilon_up, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
 
 E, RATE = 0.7, 0.3
 MADE: dict[str, Callable[[], Pair]] = {
@@ -192,6 +194,31 @@ def test_convolution_on_a_cycle(first: int) -> None:
         exact[(i - 3 - first) % 16] += mass
     assert found == pytest.approx(exact, abs=1e-15)
     assert np.all(found >= 0)
+
+
+def test_where_the_grid_says_nothing_the_bound_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of zCDP, of Gaussian noise; and a tilt is never steeper than floats can follow."""
+    tilts: list[float] = []
+    monkeypatch.setattr(loss, "loss_epsilon", lambda *_: math.inf)
+    exact = epsilon_up(Fraction(3, 2), Fraction(1, 10**6))
+    assert exact is not None
+    assert batch_epsilon_up([(gaussian_pair(1.0, 1e-14), 3)], 1e-6) == pytest.approx(float(exact), rel=1e-3)
+    least = loss._least
+
+    def spied(function: Callable[[float], float], most: float) -> float:
+        tilts.append(most)
+        return least(function, most)
+
+    monkeypatch.setattr(loss, "_least", spied)
+    assert batch_epsilon_up([(pure_pair(66.5), 100)], 1e-3) == pytest.approx(6650, rel=1e-6)
+    assert tilts[0] == pytest.approx(1e8 / 6650)
+
+
+def test_infinite_losses_alone_may_be_all_of_delta() -> None:
+    """To the last bit: what is left for finite ones is then 0."""
+    half = Pair(lambda e: (np.where(e[1:] == np.inf, 0.5, np.where(e[:-1] == -np.inf, 0.5, 0.0)), np.zeros(len(e) - 1)), 0.0, 1.0, 1.0)
+    assert 0.5 * (1 + 1e-6) / (1 + 1e-6) + math.expm1(math.log1p(-0.5)) == 0
+    assert batch_epsilon_up([(half, 1)], 0.5 * (1 + 1e-6)) == math.inf
 
 
 def test_the_search_finds_the_least() -> None:
