@@ -127,12 +127,12 @@ def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Ro
 
 
 def _imaged(source: KeySource, column: Column, key: Scalar, kind: Type, backend: Backend) -> list[Row]:
-    """The distinct values of an expression of the listed ones, where the conditions on these are true; without NULL, as of a table."""
+    """The distinct values of an expression of the listed ones, where the conditions on these are true; NULL too, where one has it for its key."""
     given = {column.id: "v"}
     where = " AND ".join(["TRUE", *(f"({sql(condition, given)})" for condition in source.prune)])
     values = ", ".join(f"({literal(value, column.type)})" for (value,) in source.literals)
     inner = f"SELECT {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v) WHERE {where}"
-    return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) WHERE k IS NOT NULL LIMIT {MAX_KEYS + 1}", [kind])
+    return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) LIMIT {MAX_KEYS + 1}", [kind])
 
 
 def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:

@@ -1,7 +1,8 @@
 """Keys that put values into bins: floor(x / 10), x // 10, x % 3, date_trunc('month', d), x > 5. Where bounds leave finitely many, they are listed.
 
-A list is a function of the text and the schema alone, so that it may be any list whatever; rows whose key is not on it are left out. The bounds are
-those of the schema and of WHERE, which the rows need not keep.
+A list is a function of the text and the schema alone, so that it may be any list whatever; rows whose key is not on it are left out, which a warning
+says. The bounds are those of the schema and of WHERE, which the rows need not keep. Only what is there to make bins has a list: a cast to a number
+has none, whatever the bounds of its operand. NULL is a bin where a value within bounds has it for its key.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from fractions import Fraction
 from itertools import islice
 
 from dpquery.plan.intervals import Range, interval
+from dpquery.plan.lengths import results
 from dpquery.plan.scalar import Call, Case, Cast, Column, Interval, Literal, Scalar, columns, replaced, walk
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, TIMESTAMP, Kind, Value
 
@@ -59,9 +61,11 @@ def _is_binning(part: Scalar) -> bool:
         case Call(function=name):
             return name in BINNING
         case Cast(arg=arg, type=kind):
-            return (kind == INTEGER and arg.type.numeric) or (kind == DATE and arg.type == TIMESTAMP)
+            return kind == DATE and arg.type == TIMESTAMP
+        case Case():  # not one that a cast to a narrow type is made of
+            return all(isinstance(result, Literal) for result in results(part))
         case _:
-            return isinstance(part, Case)
+            return False
 
 
 def _stand_in(part: Scalar) -> Column:
@@ -76,10 +80,14 @@ def _over(key: Scalar, part: Scalar, values: tuple[Value, ...]) -> Bins:
 
 
 def _wholes(part: Scalar, bounded: Scalar) -> tuple[Value, ...] | None:
-    """All values of a part that is a whole number between bounds, or a column with declared values."""
+    """All values of a part that is a whole number between bounds, or a column with declared values.
+
+    Where a part reads a column twice, its bounds may lie beyond all values that it can have.
+    """
     if isinstance(part, Column) and part.values is not None:
         return tuple(value for value in part.values if value is not None)
-    if not _is_whole(part):
+    read = [one for one in walk(part) if isinstance(one, Column)]
+    if not _is_whole(part) or len(read) > len(set(read)):
         return None
     found = interval(bounded)
     most = MOST if all(column.declared is not None for column in columns(bounded)) else MOST_UNBOUNDED

@@ -25,7 +25,13 @@ LISTED = [
     ("users", "floor(age / 10) * 10", "age BETWEEN 20 AND 40", 3),
     ("users", "age // 10", "TRUE", 13),
     ("users", "age % 3", "TRUE", 3),
-    ("users", "CAST(age / 10 AS INTEGER)", "TRUE", 13),
+    ("users", "CAST(age / 10 AS INTEGER)", "TRUE", None),
+    ("users", "TRY_CAST(age * 10 AS TINYINT)", "TRUE", None),
+    ("users", "TRY_CAST(floor(age / 10) * 20 AS TINYINT)", "TRUE", 8),
+    ("users", "CASE WHEN age < 20 THEN 1 WHEN age < 40 THEN 2 END", "TRUE", 3),
+    ("users", "10 // (age // 40)", "TRUE", 4),
+    ("orders", "CAST(amount AS INTEGER)", "TRUE", None),
+    ("orders", "floor(amount * amount / 10000)", "TRUE", None),
     ("users", "CASE WHEN age < 20 THEN -1 ELSE age // 20 END", "TRUE", 7),
     ("users", "age > 30", "TRUE", 2),
     ("users", "age > 30 AND country = 'US'", "TRUE", 2),
@@ -86,3 +92,16 @@ def test_what_an_outer_join_sets_to_null_has_no_list(key: str) -> None:
     sql = f"SELECT {key} AS k, COUNT(*) AS n FROM users u {{}} JOIN orders o USING (user_id) GROUP BY k"
     assert not ask(sql.format("LEFT")).blocks[0].draft.sources
     assert ask(sql.format("INNER")).blocks[0].draft.sources
+
+
+def test_null_is_a_bin_where_a_value_within_bounds_has_none(con: Any) -> None:
+    """No row is lost to a step that fails: its group is listed, from the bounds alone."""
+    for key, listed in (
+        ("TRY_CAST(floor(age / 10) * 20 AS TINYINT)", [*range(0, 121, 20), None]),
+        ("CASE WHEN age < 20 THEN 1 WHEN age < 40 THEN 2 END", [1, 2, None]),
+        ("10 // (age // 40)", [3, 5, 10, None]),
+        ("age // 40", [0, 1, 2, 3]),
+    ):
+        found = con.query(f"SELECT {key} AS k, count(*) AS n FROM users GROUP BY k", epsilon="0.01")
+        assert [row[0] for row in found.fetchall()] == listed
+        assert any("are left out" in warning for warning in found.warnings)  # rows beyond the bounds, and those without an age
