@@ -19,7 +19,7 @@ from dpquery.sql import split
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
-from dpquery.sql.names import MOST_RELATIONS, Scope, Statement, declared, fold, identifier, view
+from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.refuse import near
 from dpquery.sql.select import Env, alias_of, named_item, star, tables
@@ -143,11 +143,19 @@ class Reader:
             scope = Scope(side.frame, trial)
             pairs = [(name or title(one), one) for name, one in (named_item(trial, item) for item in items)]
             named = pairs if group is None else grouping.grouped(trial, group, pairs, scope)
-            values = [scope.find(one) for _, one in named if isinstance(one, exp.Column) and (group is not None or distinct is not None)]
+            values = [] if group is None and distinct is None else [f for _, one in named for f in self._fields(trial, one, scope)]
         except Refused:
             return False
         own = owning(side.rel)
-        return any(f is not None and isinstance(f.value, Column) and (f.value.id in own or self._fixes(trial, f.value)) for f in values)
+        return any(isinstance(f.value, Column) and (f.value.id in own or self._fixes(trial, f.value)) for f in values)
+
+    def _fields(self, trial: Statement, node: exp.Expr, scope: Scope) -> tuple[Field, ...]:
+        """The columns that a key or an item is: of a star all of them, of an expression none."""
+        stars = star(trial, node, scope.frame)
+        if stars is not None:
+            return stars
+        found = scope.find(node) if isinstance(node, exp.Column) else None
+        return () if found is None else (found,)
 
     def _fixes(self, trial: Statement, value: Column) -> bool:
         return value.id in trial.origins and bool(trial.origins[value.id].fixes)

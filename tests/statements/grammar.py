@@ -6,6 +6,7 @@ Every node is written twice: `dp` for dpquery, `plain` for DuckDB over clean dat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -192,6 +193,11 @@ def both(template: str, type: Type, *args: Expr, plain: str | None = None) -> Ex
     """An expression from the texts of others, in both spellings."""
     reads = frozenset(text for arg in args for text in arg.reads)
     return Expr(template.format(*(a.dp for a in args)), (plain or template).format(*(a.plain for a in args)), type, reads)
+
+
+def renamed(text: str, name: str, other: str) -> str:
+    """The text with something else in place of a name. What stands in quotes is no name, however it reads."""
+    return re.sub(rf"'(?:[^']|'')*'|\b{re.escape(name)}\b", lambda m: m[0] if m[0].startswith("'") else other, text)
 
 
 def joined(*exprs: Expr) -> Type:

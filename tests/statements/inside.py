@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from grammar import renamed
 from worlds import MAIN, World
 
 from dpquery.backends import exact, names, relation
@@ -54,4 +55,4 @@ class Inside:
         raise NotImplementedError
 
     def _text(self, lowered: BoundedSQL) -> str:
-        return lowered.text.replace(f"{names.SOURCE}.", f"{self.catalogue}.")
+        return renamed(lowered.text, names.SOURCE, self.catalogue)

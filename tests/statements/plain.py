@@ -154,7 +154,7 @@ def _units_text(one: Summed) -> str:
         case Kind.INTEGER:
             whole = f"CAST({value} AS HUGEINT)"
             if one.step < 1:  # of means of units
-                whole = f"least(greatest({whole}, {-(2**62)}), {2**62}) * {one.step.denominator}"
+                whole = f"CASE WHEN {whole} IS NOT NULL THEN least(greatest({whole}, {-(2**62)}), {2**62}) * {one.step.denominator} END"
         case Kind.DECIMAL:
             whole = f"CAST(CAST({value} AS DECIMAL(28,{one.kind.scale})) * CAST({10**one.kind.scale} AS DECIMAL(10,0)) AS HUGEINT)"
         case _:

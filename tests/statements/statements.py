@@ -12,7 +12,7 @@ import perunit  # noqa: F401 - its productions
 import plain
 import upper
 from expressions import condition, day, number, text
-from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, More, Rel, Statement, both, production, visible
+from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, More, Rel, Statement, both, production, renamed, visible
 from relations import preserved, relation
 from sqlglot import exp
 from worlds import DAYS, WORDS, World, quoted
@@ -262,7 +262,7 @@ def _by_alias(g: Grammar, keys: list[Key]) -> list[Expr]:
     keys[i] = replace(keys[i], aliased=True)
     value = keys[i].value
     test = condition(g, [Col(f"k{i}", f"k{i}", value.type)], 1)
-    return [Expr(test.dp, re.sub(rf"\bk{i}\b", lambda _: value.whole.plain, test.plain), BOOLEAN, value.reads)]
+    return [Expr(test.dp, renamed(test.plain, f"k{i}", value.whole.plain), BOOLEAN, value.reads)]
 
 
 def _kept_keys(g: Grammar, rel: Rel, scope: Scope) -> list[Key]:

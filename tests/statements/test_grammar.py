@@ -18,7 +18,7 @@ import pytest
 import sqlglot
 import upper
 from checked import check
-from grammar import Statement
+from grammar import Statement, renamed
 from relations import views
 from several import ABOVE, combined, usable
 from sqlglot import exp
@@ -98,6 +98,12 @@ def called(value: Any) -> Iterator[str]:
             yield value.function
         for field in fields(value):
             yield from called(getattr(value, field.name))
+
+
+def test_names_are_no_texts() -> None:
+    """What reads like an alias, or like the source, inside a text stays as it is."""
+    assert renamed("k0 = 'k0' AND K0 < 'it''s k0' OR k01 = k0", "k0", "(x)") == "(x) = 'k0' AND K0 < 'it''s k0' OR k01 = (x)"
+    assert renamed("SELECT 'data.main' FROM data.main.t", "data", "v0") == "SELECT 'data.main' FROM v0.main.t"
 
 
 def test_statements_are_read() -> None:
