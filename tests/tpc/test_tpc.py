@@ -1,0 +1,154 @@
+"""TPC-H and TPC-DS for customers: each question answered, or refused with a rewrite that is answered, and held against the plain answer."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import tpc_data
+from tpc_questions import SETS, UNSAFE, Question, questions, schema
+
+from dpquery.engine import create_ledger, open_session
+from dpquery.engine.session import Session
+from dpquery.errors import Refused
+from dpquery.release.answer import Answer
+
+SCALES = {"tpch": 0.01, "tpcds": 0.01}  # 1,000 customers with orders
+CONFIDENCE = "0.9999"
+LEAST = {"tpch": 20, "tpcds": 10}
+ALL = [pytest.param(name, one, id=one.id) for name in SETS for one in questions(name)]
+Rows = dict[tuple[Any, ...], tuple[Any, ...]]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a set's data, made once."""
+    made: dict[str, Path] = {}
+
+    def get(name: str) -> Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp(name)
+            getattr(tpc_data, name)(made[name], SCALES[name])
+        return made[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def exact(silent: Callable[[str], Session]) -> Callable[[str, Question], Answer]:
+    """The answer without noise, asked for once."""
+    return cache(lambda name, question: silent(name).query(question.private))
+
+
+@pytest.fixture(scope="session")
+def silent(folder: Callable[[str], Path]) -> Iterator[Callable[[str], Session]]:
+    """A session on a set with noise off."""
+    opened: dict[str, Session] = {}
+
+    def get(name: str) -> Session:
+        if name not in opened:
+            opened[name] = _open(name, folder(name), UNSAFE)
+        return opened[name]
+
+    yield get
+    for one in opened.values():
+        one.close()
+
+
+def _open(name: str, folder: Path, budgets: str = "") -> Session:
+    """Data has one ledger: each session has a copy of its own."""
+    own = Path(tempfile.mkdtemp(dir=folder))
+    shutil.copy(folder / f"{name}.duckdb", own)
+    file = schema(name, own, budgets)
+    create_ledger(file)
+    return open_session(file)
+
+
+def _rows(answer: Answer) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in answer.table.columns), strict=True))
+
+
+def _by_key(rows: list[tuple[Any, ...]], keys: int) -> Rows:
+    found = {row[:keys]: row[keys:] for row in rows}
+    assert len(found) == len(rows), "a key shows up twice"
+    return found
+
+
+def _is_empty(values: tuple[Any, ...], answer: Answer, keys: int) -> bool:
+    """Whether a group that plain SQL does not show has no rows in it: its counts and sums are 0; a mean of nothing is anything."""
+    wholes = [v for v, t in zip(values, answer.types[keys:], strict=True) if t != "DOUBLE" and v is not None]
+    return all(value == 0 for value in wholes)
+
+
+def test_there_are_enough_of_them() -> None:
+    for name in SETS:
+        ids = [one.id for one in questions(name)]
+        assert len(set(ids)) == len(ids) >= LEAST[name]
+
+
+@pytest.mark.parametrize(("name", "question"), ALL)
+def test_without_noise_the_answer_is_the_plain_one(
+    name: str, question: Question, exact: Callable[[str, Question], Answer], folder: Callable[[str], Path]
+) -> None:
+    answer = exact(name, question)
+    got = _by_key(_rows(answer), question.keys)
+    with duckdb.connect(str(folder(name) / f"{name}.duckdb"), read_only=True) as con:
+        wanted = _by_key(con.sql(question.plain).fetchall(), question.keys)
+    assert wanted.keys() <= got.keys()
+    assert wanted, "the question is about somebody"
+    for key, values in got.items():
+        if key in wanted:
+            assert [_number(v) for v in values] == pytest.approx([_number(v) for v in wanted[key]], rel=1e-9, abs=1e-9), key
+        else:
+            assert _is_empty(values, answer, question.keys), key
+    shown = [key for key in got if key in wanted]
+    if "ORDER BY" in question.plain:
+        assert shown == list(wanted), "the order of rows"
+
+
+def _number(value: Any) -> Any:
+    return float(value) if value is not None else None
+
+
+@pytest.mark.parametrize(("name", "question"), [one for one in ALL if one.values[1].refused])
+def test_the_form_that_is_refused_is_refused_by_name(name: str, question: Question, silent: Callable[[str], Session]) -> None:
+    assert question.refused is not None
+    assert question.asks, "says how it is restated"
+    session = silent(name)
+    before = session.budget().entries
+    with pytest.raises(Refused) as refused:
+        session.query(question.refused[1])
+    assert refused.value.code == question.refused[0]
+    assert refused.value.position is not None
+    assert refused.value.instead
+    assert session.budget().entries == before
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_at_epsilon_1_answers_are_priced_and_within_their_error_bars(
+    name: str, exact: Callable[[str, Question], Answer], folder: Callable[[str], Path]
+) -> None:
+    """Each question once. An error bar speaks of noise, so the answer without noise is what lies within it, at a confidence of 1 - 1e-4."""
+    ordinary, inside, cells = _open(name, folder(name)), 0, 0
+    for place, question in enumerate(questions(name)):
+        answer = ordinary.query(question.private, confidence=CONFIDENCE)
+        assert answer.receipt["price"]["epsilon"] == "1"
+        assert ordinary.budget().entries == place + 1
+        true = _by_key(_rows(exact(name, question)), question.keys)
+        got = _by_key(_rows(answer), question.keys)
+        assert got != true, "there is noise"
+        for row, (key, values) in enumerate(got.items()):
+            for place_, (value, bars) in enumerate(zip(values, answer.intervals[question.keys :], strict=True)):
+                bar = bars[row] if bars is not None else None
+                if bar is not None and key in true and value is not None:
+                    cells += 1
+                    inside += float(bar[0]) <= float(true[key][place_]) <= float(bar[1])
+    ordinary.close()
+    assert cells > 100
+    assert cells - inside <= 4
