@@ -66,30 +66,31 @@ def call(epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confi
 
 def asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
     """The statement's price, and each release's part of it with its own noise. Refused where they do not fit each other or the policy."""
-    options = [block.options for block in question.blocks]
-    whole = ask(_whole(options, question.outermost, given, schema), given, schema)
+    options, paying = [block.options for block in question.blocks], [block.pays for block in question.blocks]
+    whole = ask(_whole(options, paying, question.outermost, schema), given, schema)
     if len(options) == 1:
         return whole, (whole,)
-    parts = _parts(options, question.outermost, whole)
+    parts = _parts(options, paying, question.outermost, whole)
     return whole, tuple(
         replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
         for one, (epsilon, rho) in zip(options, parts, strict=True)
     )
 
 
-def _whole(options: Sequence[Options], outermost: int | None, given: Call, schema: Schema) -> Options:
-    """The price that the statement as a whole names: its only release's, the sum of all of them, or that of its outermost SELECT."""
+def _whole(options: Sequence[Options], paying: Sequence[bool], outermost: int | None, schema: Schema) -> Options:
+    """The price that the statement as a whole names: its only release's, the sum of all that pay, or that of its outermost SELECT."""
     if len(options) == 1:
         return options[0]
     levels = {one.confidence for one in options if one.confidence is not None}
     if len(levels) > 1:
         raise Refused("TWO_CONFIDENCES", "the statement's OPTIONS name different confidence levels", instead="confidence_level once")
     confidence = min(levels, default=None)
-    if all(_priced(one) for one in options):
-        epsilon, rho = _sum(one.epsilon for one in options), _sum(one.rho for one in options)
+    payers = [one for one, pays in zip(options, paying, strict=True) if pays]
+    if payers and all(map(_priced, payers)):
+        epsilon, rho = _sum(one.epsilon for one in payers), _sum(one.rho for one in payers)
         if epsilon is not None and rho is not None:
             raise Refused("TWO_PRICES", "some releases of the statement are priced in epsilon, others in rho", instead="one of them for all")
-        deltas = [Fraction(schema.per_query.delta) if one.delta is None else one.delta for one in options]
+        deltas = [Fraction(schema.per_query.delta) if one.delta is None else one.delta for one in payers]
         return Options(epsilon=epsilon, rho=rho, delta=sum(deltas, Fraction(0)), confidence=confidence)
     for place, one in enumerate(options):
         if place != outermost and one.delta is not None:
@@ -98,21 +99,22 @@ def _whole(options: Sequence[Options], outermost: int | None, given: Call, schem
                 "DELTA_SHARE", message, instead="OPTIONS(epsilon = .., delta = ..) in each SELECT that aggregates, or in the outermost alone"
             )
     outer = Options() if outermost is None else options[outermost]
-    inner = [one for place, one in enumerate(options) if place != outermost]
+    inner = [one for place, one in enumerate(options) if place != outermost and paying[place]]
     if _priced(outer) and any(map(_priced, inner)):
         message = "some releases of the statement name a price of their own, and others do not"
         raise Refused("PRICE_SHARES", message, instead="OPTIONS(epsilon = ..) in each SELECT that aggregates, or in the outermost alone")
     return Options(epsilon=outer.epsilon, rho=outer.rho, delta=outer.delta, confidence=confidence)
 
 
-def _parts(options: Sequence[Options], outermost: int | None, whole: Ask) -> list[tuple[Fraction | None, Fraction | None]]:
-    """Each release's part of epsilon and of rho: its own, and of what these leave an equal part."""
+def _parts(options: Sequence[Options], paying: Sequence[bool], outermost: int | None, whole: Ask) -> list[tuple[Fraction | None, Fraction | None]]:
+    """Each release's part of epsilon and of rho: its own, and of what these leave an equal part; nothing for one that shows no noisy value."""
     in_rho = whole.rho is not None
     own = [one.rho if in_rho else one.epsilon for one in options]
     if any((one.epsilon if in_rho else one.rho) is not None for one in options):
         raise Refused("TWO_PRICES", "a release is priced in another currency than its statement", instead="epsilon for all, or rho for all")
-    if outermost is not None and not all(map(_priced, options)) and _priced(options[outermost]):
+    if outermost is not None and not all(_priced(one) for one, pays in zip(options, paying, strict=True) if pays) and _priced(options[outermost]):
         own[outermost] = None  # it speaks for the statement
+    own = [part if pays else Fraction(0) for part, pays in zip(own, paying, strict=True)]
     total = whole.rho if whole.rho is not None else whole.epsilon or Fraction(0)
     silent, rest = own.count(None), total - sum(one for one in own if one is not None)
     if rest < 0 or (silent and rest <= 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -212,37 +212,42 @@ class Session:
     def _reply(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer | Fault:
         """The answer, or what the analyst is told instead; an interrupt alone is raised."""
         try:
-            return self._finish(self._noisy(prepared, record["data_version"], ledger), prepared, entry, record, ledger)
+            noisy, said = self._noisy(prepared, record["data_version"], ledger)
+            return self._finish(noisy, said, prepared, entry, record, ledger)
         except KeyboardInterrupt:
             raise
         except BaseException as broken:
             return _told(broken, entry)
 
-    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> dict[str, Noisy]:
-        """The noisy sums of each release. Exact ones do not leave this function."""
+    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], tuple[str, ...]]:
+        """The noisy sums of each release, and what is to be said of values that passed between releases. Exact ones do not leave this function."""
         if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
-        bits, noisy = SystemBits(), dict[str, Noisy]()
+        bits, noisy, said = SystemBits(), dict[str, Noisy](), list[str]()
         for block in prepared.blocks:
-            self._feed(prepared, block, noisy)
+            said += self._feed(prepared, block, noisy)
             exact = self.backend.run(block.lowered, block.key_types, len(block.release.table.parts))
             noisy[block.name] = noise.add(exact, block.release, block.priced, bits)
         if self._version(ledger) != version:
             raise Fault(
                 "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
             )
-        return noisy
+        return noisy, tuple(said)
 
-    def _feed(self, prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy]) -> None:
-        """Nothing; the public relations that stand for released values now hold those that this release reads."""
+    def _feed(self, prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy]) -> tuple[str, ...]:
+        """What is to be said of the released values that this release reads; the public relations that stand for them now hold them."""
         if not block.feeds:
-            return
+            return ()
         tables = {b.name: answers.columns(noisy[b.name], b.release) for b in prepared.blocks if b.name in noisy}
-        texts = {feed.public: known(feed, post.value(feed, tables, self.schema.limits)) for feed in block.feeds}
+        values = {feed: post.value(feed, tables, self.schema.limits) for feed in block.feeds}
+        texts = {feed.public: known(feed, value) for feed, value in values.items()}
         given = standing([one.draft for one in prepared.question.blocks])
         self.backend.prepare([replace(one, sql=texts[one.name]) if one.name in texts else one for one in given])
+        return answers.unfed(values)
 
-    def _finish(self, noisy: Mapping[str, Noisy], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer:
+    def _finish(
+        self, noisy: Mapping[str, Noisy], fed: Sequence[str], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
+    ) -> Answer:
         columns = {block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
@@ -256,6 +261,7 @@ class Session:
         said = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
+            *fed,
             *lost,
             *answers.valueless(how.outputs, table, places),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),

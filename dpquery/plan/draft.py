@@ -178,12 +178,13 @@ class Post:
 class Feed:
     """A released value that a later release reads as a literal: `sql` over the noisy tables, one row of one column c0 at most.
 
-    In the plan it is the only row of the public relation `public`, NULL until it is known, of type `type`.
+    In the plan it is the only row of the public relation `public`, NULL until it is known, of type `type`. `label` is the analyst's text.
     """
 
     public: str
     sql: str
     type: Type
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +198,11 @@ class Block:
     draft: Draft
     options: Options
     feeds: tuple[Feed, ...] = ()
+
+    @property
+    def pays(self) -> bool:
+        """Whether anything in it is noisy: not where public keys are all that is shown."""
+        return bool(self.draft.asks) or not self.draft.sources
 
 
 @dataclass(frozen=True, slots=True)

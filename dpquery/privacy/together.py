@@ -105,7 +105,7 @@ def _converted(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adj
     if whole.epsilon is not None and all(noise.mechanism is Mechanism.LAPLACE for one in found for noise in one.noises):
         return None  # an account in epsilons would be charged more than was asked
     spent = _total([one.price for one in found])
-    full = all(sum(one.shares) == 1 for one in found)
+    full = all(sum(one.shares) == 1 for one in found if one.shares)
     epsilon = whole.epsilon if full and whole.epsilon is not None else epsilon_up(spent.rho, conversion)
     return Bill(found, spent, epsilon, conversion + spent.delta, conversion)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dpquery.aggregates import CARDS
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
-from dpquery.plan.draft import FIRST, Affine, Output, Post
+from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
 from dpquery.release import post
 from dpquery.release.bars import Bar, Tables
@@ -165,6 +165,12 @@ def warnings(
                 f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. Pay more, or ask for larger groups."
             )
     return tuple(said)
+
+
+def unfed(values: Mapping[Feed, Value]) -> tuple[str, ...]:
+    """A word on each released value that a later release read and that is none."""
+    why = "nothing was released for it, or what computes it overflowed, divided by zero or failed otherwise"
+    return tuple(f"{feed.label} in WHERE was NULL: {why}." for feed, value in values.items() if value is None)
 
 
 def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from dpquery.backends.values import type_name
@@ -73,13 +74,13 @@ def run(post: Post, tables: Tables, limits: Limits) -> pa.Table:
 
 
 def value(feed: Feed, tables: Tables, limits: Limits) -> Value:
-    """The released value that a later release reads; NULL where there is none."""
+    """The released value that a later release reads; NULL where there is none, as where arithmetic has no finite number."""
     try:
         table = run(Post(feed.sql, (), rows=()), tables, limits)
     except Fault:
         return None
     found: Value = table.column(0)[0].as_py() if table.num_rows else None
-    return found
+    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:

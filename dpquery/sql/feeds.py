@@ -18,6 +18,7 @@ from dpquery.sql.names import Field, Frame, Source, Statement
 from dpquery.sql.public import cast_to
 from dpquery.sql.select import Env
 from dpquery.sql.sides import Bound, Released
+from dpquery.sql.titles import label
 from dpquery.values.types import FLOAT, Kind, Type
 
 
@@ -44,7 +45,7 @@ def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, rea
         column = Column(next(statement.ids), spelled, kind)
         rel = Lookup(side.rel, Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,)), Join.INNER, None)
         side = replace(side, rel=rel, frame=Frame((*side.frame.sources, Source("", (Field(spelled, column),), -1 - i)), side.frame.merged))
-        feeds.append(Feed(name, f"SELECT {cast_to('c0', kind)} AS c0 FROM ({released.sql}) LIMIT 1", kind))
+        feeds.append(Feed(name, f"SELECT {cast_to('c0', kind)} AS c0 FROM ({released.sql}) LIMIT 1", kind, label(old)))
         made = exp.column(spelled, quoted=True)
         made.meta.update(old.meta)
         new.replace(made)

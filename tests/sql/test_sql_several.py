@@ -59,6 +59,11 @@ ANSWERED = (
     "GROUP BY item ORDER BY 1",
     "WITH m AS (SELECT AVG(amount) AS a FROM orders) SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM orders) AS share, (SELECT a FROM m) AS a "
     "FROM orders WHERE amount > (SELECT a FROM m)",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT * FROM orders)",
+    "SELECT COUNT(*) AS n, SUM(amount) AS s FROM (SELECT DISTINCT o.* FROM orders AS o JOIN users USING (user_id) WHERE age > 30)",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT u.*, item FROM orders JOIN users AS u USING (user_id))",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT country FROM users) AS c",
+    "SELECT COUNT(*) AS n FROM (SELECT DISTINCT * FROM (SELECT country FROM users)) AS c",
 )
 REFUSED = {
     "SELECT x.n, users.age FROM users, (SELECT COUNT(*) AS n FROM users) AS x": "AGGREGATE_IN_SUBQUERY",
@@ -148,3 +153,44 @@ def test_price_and_bounds_do_not_depend_on_released_values(con: dpquery.Connecti
     assert "public_" in first["sql"]
     noisy = con.query(sql, epsilon=1, delta="1e-6").receipt
     assert noisy["price"] == first["price"]
+
+
+NOTHING = (
+    "SELECT COUNT(*) / 0 FROM users",
+    "SELECT COUNT(*) * 1.0 / (COUNT(*) - COUNT(*)) FROM users",
+    "SELECT 1e308 * 10 * COUNT(*) FROM users",
+    "SELECT CAST('x' || COUNT(*) AS INTEGER) FROM users",
+    "SELECT 9223372036854775807 * COUNT(*) FROM users",
+    "SELECT SUM(amount) FROM orders HAVING COUNT(*) < 0",
+    "SELECT n FROM (SELECT item, COUNT(*) AS n FROM orders GROUP BY item) AS t WHERE n < 0 LIMIT 1",
+)
+
+
+@pytest.mark.parametrize("value", NOTHING)
+def test_a_released_value_that_is_none_is_told_of(con: dpquery.Connection, value: str) -> None:
+    """What computes it has failed on noisy numbers: it is NULL, which no amount is above, and the answer says so."""
+    answer = con.query(f"SELECT COUNT(*) AS n FROM orders WHERE amount > ({value})")
+    assert answer.fetchall() == [(0,)]
+    (said,) = [warning for warning in answer.warnings if "in WHERE was NULL" in warning]
+    assert said.startswith("(SELECT ")
+    assert said in answer.receipt["warnings"]
+    assert not any("was NULL" in warning for warning in con.query(ANSWERED[9]).warnings)
+
+
+KEYS = "SELECT country FROM users GROUP BY country"
+
+
+def test_public_keys_alone_take_nothing_of_the_price(con: dpquery.Connection) -> None:
+    """Nothing of them is noisy. All of the price goes to the releases that are."""
+    sql = f"SELECT a.country, (SELECT COUNT(*) FROM orders) AS n FROM ({KEYS}) AS a"
+    found = con.explain(sql, epsilon=2, delta=0).as_dict()
+    assert found["price"]["epsilon"] == "2"
+    assert [row["charged_epsilon"] for row in found["tables"]] in (["0", "2"], ["2", "0"])
+    assert 0.499 < float(con.explain(sql, rho="0.5", delta="1e-6").as_dict()["price"]["rho"]) <= 0.5
+    alone = con.explain("SELECT COUNT(*) AS n FROM orders", epsilon=2, delta=0).as_dict()["releases"][0]["scale"]
+    assert con.explain(sql, epsilon=2, delta=0).as_dict()["releases"][0]["scale"] == alone
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {}, delta = 0)"
+    own = f"SELECT a.country, n FROM ({clause.format(5)} country FROM users GROUP BY country) AS a, ({clause.format('0.5')} COUNT(*) AS n FROM users)"
+    assert con.explain(own).as_dict()["price"]["epsilon"] == "0.5"
+    for only in (KEYS, f"SELECT country FROM ({KEYS}) UNION ALL SELECT country FROM users WHERE country IN ('US') GROUP BY country"):
+        assert con.explain(only, epsilon=2, delta=0).as_dict()["price"]["epsilon"] == "0"
