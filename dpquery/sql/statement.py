@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,7 +27,7 @@ from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.select import Env, check_unread, kept, named_item, star, tables
 from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
-from dpquery.sql.unanswered import is_aggregate, like, misspelled
+from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
 from dpquery.sql.windows import window
 
 GREATEST = 2**63 - 1
@@ -217,13 +217,20 @@ def _keys(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[t
     return grouping.keyed(statement, items, scope, side), False
 
 
+def _arguments(function: exp.Expr) -> Iterator[exp.Expr]:
+    """What a window's function reads."""
+    while isinstance(function, WRAPPERS):
+        function = function.this
+    return function.iter_expressions()
+
+
 def holds_aggregate(node: exp.Expr) -> bool:
     """Whether the expression holds an aggregate; the function of a window is none, but its arguments may hold one."""
     waiting = [node]
     while waiting:
         one = waiting.pop()
         if isinstance(one, exp.Window):
-            waiting += [argument for child in one.iter_expressions() for argument in (child.iter_expressions() if child is one.this else [child])]
+            waiting += [below for child in one.iter_expressions() for below in (_arguments(child) if child is one.this else [child])]
         elif is_aggregate(one):
             return True
         elif not isinstance(one, exp.Query):

@@ -67,6 +67,7 @@ TABLE: dict[str, Pitfall] = {
         "Windows and order-sensitive aggregates are refused below the noise; the choice under a cap reads a hash of the row, then all its columns.",
         (
             *_in("pitfalls_values", "a4_what_depends_on_the_order_of_equal_rows_is_refused", "a4_no_aggregate_shows_the_value_of_a_row"),
+            *_in("pitfalls_values", "a4_a_sketch_is_the_count_itself"),
             *_in("relation", "which_rows_a_cap_keeps_is_a_function_of_the_units_rows_and_the_salt"),
         ),
         "windows inside a unit, with all columns as tie-breakers",
@@ -106,7 +107,12 @@ TABLE: dict[str, Pitfall] = {
     "A8": Pitfall(
         "Two private tables joined on a column that is merely called like the unit.",
         "Joins follow lineage: the unit's own unmodified columns, or a declared path; the plan itself adds the equality of units.",
-        _in("pitfalls_relations", "a8_private_tables_join_by_lineage_never_by_name", "a8_the_units_own_columns_join_under_any_name"),
+        _in(
+            "pitfalls_relations",
+            "a8_private_tables_join_by_lineage_never_by_name",
+            "a8_the_units_own_columns_join_under_any_name",
+            "a8_the_null_side_of_an_outer_join_joins_nobody_elses_rows",
+        ),
     ),
     "A9": Pitfall(
         "Plans, noise or prices chosen by row counts or statistics of private tables.",
@@ -311,10 +317,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C5": Pitfall(
         "A condition that looks as if it listed the keys but does not; declared values that are believed.",
-        "A list is one on the very key, at the top of WHERE, below no outer join, or all branches of CASE, or declared and enforced, or public rows.",
+        "A list is one on the very key, at the top of WHERE, below no outer join, or all branches of CASE, or declared and enforced, or public "
+        "rows, or bins.",
         (
             *_in("pitfalls_keys", "c5_a_public_list_is_a_set_and_all_of_it_appears", "c5_everything_else_is_private"),
             *_in("pitfalls_keys", "c5_declared_values_are_enforced_not_believed", "c5_more_keys_than_can_be_listed_are_refused"),
+            *_in("pitfalls_keys", "c5_bins_are_the_same_whatever_the_rows_and_lost_rows_are_told_of"),
             *_in("lower", "rows_outside_the_list_do_not_use_up_the_cap_on_groups"),
         ),
     ),
@@ -328,9 +336,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C7": Pitfall(
         "UNION, INTERSECT and DISTINCT with an unseen unit change the answer in silence.",
-        "They are refused below the noise.",
-        _in("pitfalls_relations", "c7_set_operations_are_refused_as_yet"),
-        "set operations with the unit selected in the same place",
+        "They are answered where both branches select the unit in the same place, which is not UNION ALL's need; refused elsewhere.",
+        _in("pitfalls_relations", "c7_set_operations_merge_no_rows_of_two_people", "one_person_moves_no_answer_further_than_explain_says"),
     ),
     "C8": Pitfall(
         "A wide Gaussian drawn as two independent parts; a tail that is clipped.",
@@ -372,9 +379,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C13": Pitfall(
         "An inner aggregate whose bound is believed.",
-        "Aggregates inside a unit are refused.",
-        _in("pitfalls_values", "n4_aggregates_inside_a_unit_are_refused_as_yet"),
-        "aggregates inside a unit",
+        "What is inside a unit is exact; what is released of it is clamped, and the clamp is what the proof reads.",
+        _in("pitfalls_values", "c13_a_result_inside_a_unit_is_clamped_where_it_is_released"),
     ),
     "C14": Pitfall(
         "A cast before the clamp turns an infinity into NULL or an error.",
@@ -435,9 +441,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "N4": Pitfall(
         "Sums of floats inside a unit depend on row order and threads.",
-        "Sums are of integers on a grid; sums inside a unit are refused.",
-        (*_in("pitfalls_values", "n4_aggregates_inside_a_unit_are_refused_as_yet"), *_in("lower", "n4_sums_do_not_depend_on_order_or_threads")),
-        "sums inside a unit",
+        "Sums are of integers on a grid, inside a unit too.",
+        (
+            *_in("pitfalls_values", "n4_an_aggregate_inside_a_unit_is_the_units_own", "n4_sums_inside_a_unit_do_not_depend_on_the_order_of_rows"),
+            *_in("lower", "n4_sums_do_not_depend_on_order_or_threads"),
+        ),
     ),
     "N5": Pitfall(
         "Sniffed file types, physical views and generated columns: one person's row changes how all are read.",
@@ -458,7 +466,6 @@ TABLE: dict[str, Pitfall] = {
         "A branch with a literal unit gives a person rows that the person does not have.",
         "A private relation is empty where its owner has no rows; such branches are refused.",
         (*_in("pitfalls_relations", "n7_a_branch_without_a_unit_of_its_own_is_refused"), *_in("locality", "l1_random_relations_are_local")),
-        "set operations",
     ),
     "N8": Pitfall(
         "A delta halved for each release adds up to more than was said.",
@@ -509,9 +516,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "W2": Pitfall(
         "The unit's equality added to a subquery in silence, which changes the answer.",
-        "Subqueries over private tables are refused with what to write.",
+        "The unit's equality stands in the text, or the subquery is refused with what to write.",
         _in("pitfalls_relations", "w2_subqueries_on_the_unit_are_refused_with_what_to_write"),
-        "EXISTS and IN on the unit",
     ),
     "W3": Pitfall(
         "Caps on a join's rows where the join cannot run away, unsaid.",
@@ -665,9 +671,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "E5": Pitfall(
         "Covariances over rows of which one argument is missing.",
-        "They are refused.",
-        _in("pitfalls_values", "e_pairs_of_columns_are_refused_as_yet"),
-        "covariances",
+        "Sums and count of a pair are over the rows in which both values are known.",
+        _in("pitfalls_values", "e_pairs_of_columns_count_where_both_are_known", "e_pairs_move_no_further_than_their_claims"),
     ),
     "E6": Pitfall(
         "One NaN that turns a sum of thousands into nothing.",

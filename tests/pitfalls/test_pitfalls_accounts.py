@@ -206,9 +206,9 @@ def test_e_four_threads_get_no_more_than_the_budget(asking: Callable[[str], Sess
 
 
 def test_e_no_argument_skips_the_noise_or_the_charge() -> None:
-    """There is no raw reader, no seed, no flag that turns post-processing, noise or accounting off."""
+    """There is no raw reader, no seed, no flag that turns post-processing, noise or accounting off. `params` are literals of the statement."""
     taken = set(inspect.signature(Session.query).parameters)
-    assert taken == {"self", "sql", "epsilon", "delta", "rho", "dialect", "confidence", "progress"}
+    assert taken == {"self", "sql", "epsilon", "delta", "rho", "dialect", "confidence", "params", "progress"}
     assert set(inspect.signature(dpquery.connect).parameters) == {"schema", "analyst", "ledger"}
     methods = {name for name, _ in inspect.getmembers(Session, inspect.isfunction) if not name.startswith("_")}
     assert methods >= {"query", "explain", "budget", "tables", "close"}

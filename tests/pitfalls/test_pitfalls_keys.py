@@ -25,6 +25,9 @@ LISTED = [
     ("SELECT menu, count(*) FROM people WHERE menu <> 'US' OR age > 30 GROUP BY menu", ["DE", "FR", "JP", "US"]),
     ("SELECT CASE WHEN x > 0 THEN 'p' WHEN x < 0 THEN 'p' ELSE 'z' END AS c, count(*) FROM visits GROUP BY c", ["p", "z"]),
     ("SELECT CASE WHEN c.y > 50 THEN 'u' ELSE 'o' END AS c, count(*) FROM visits LEFT JOIN calls c USING (pid) GROUP BY c", ["o", "u"]),
+    ("SELECT menu, age > 30 AS old, count(*) FROM people GROUP BY menu, old", [m for m in ("DE", "FR", "JP", "US") for _ in (False, True)]),
+    ("SELECT floor(age / 50) AS half, count(*) FROM people GROUP BY half", [0.0, 1.0, 2.0]),
+    ("SELECT 1 // (age // 60) AS i, count(*) FROM people GROUP BY i", [0, 1, None]),
     ("SELECT r.region, count(*) FROM people JOIN regions r USING (country) GROUP BY r.region", ["AM", "AM2", "EU"]),
     ("SELECT r.region, count(*) FROM people JOIN regions r USING (country) WHERE r.region <> 'AM' GROUP BY r.region", ["AM2", "EU"]),
     ("SELECT c.name, count(*) FROM visits JOIN codes c USING (k) GROUP BY c.name", ["a", "b", "c"]),
@@ -40,7 +43,9 @@ PRIVATE = [
     "SELECT CASE WHEN x > 0 THEN 'p' END AS c, count(*) FROM visits GROUP BY c",
     "SELECT CASE WHEN x > 0 THEN 'p' ELSE s END AS c, count(*) FROM visits GROUP BY c",
     "SELECT r.region, count(*) FROM people LEFT JOIN regions r USING (country) GROUP BY r.region",
-    "SELECT menu, age > 30 AS old, count(*) FROM people GROUP BY menu, old",
+    "SELECT menu, age + 1 AS next, count(*) FROM people GROUP BY menu, next",
+    "SELECT TRY_CAST(age * 2 AS TINYINT) AS twice, count(*) FROM people GROUP BY twice",
+    "SELECT floor(k / 2) AS pair, count(*) FROM visits GROUP BY pair",
     "SELECT menu, s, count(*) FROM people JOIN visits USING (pid) GROUP BY menu, s",
     "SELECT pid % 1000 AS rest, count(*) FROM visits GROUP BY rest",
 ]
@@ -55,8 +60,25 @@ def test_c5_a_public_list_is_a_set_and_all_of_it_appears(sql: str, keys: list[ob
 
 @pytest.mark.parametrize("sql", PRIVATE)
 def test_c5_everything_else_is_private(sql: str, whole: Session) -> None:
-    """A condition under OR or NOT, one on another expression, the null side of an outer join, CASE without ELSE: none of them lists the keys."""
+    """A condition under OR or NOT, one on another expression, the null side of an outer join, CASE without ELSE: none of them lists the keys.
+
+    Nor do bounds list a key that makes no bins, or one without bounds.
+    """
     assert shown(whole, sql)["keys"]["rule"] == "threshold"
+
+
+def test_c5_bins_are_the_same_whatever_the_rows_and_lost_rows_are_told_of(tmp_path: Path) -> None:
+    """Bounds are a wish: rows beyond them, and rows without a value, are in no bin, which the warning says before anybody looks."""
+    data = people.DATA + "INSERT INTO people VALUES (100, 5000, 'XX', 'US'), (101, NULL, 'XX', 'US'), (102, -1, 'XX', 'US');"
+    sql = "SELECT {} AS bin, count(*) FROM people GROUP BY bin"
+    schemas = [people.made(tmp_path / name, made) for name, made in (("few", people.DATA), ("more", data), ("none", people.DATA + people.EMPTY))]
+    with people.opened(*schemas) as sessions:
+        for key, beyond in (("floor(age / 50)", 3), ("age > 30", 1), ("CASE WHEN age < 30 THEN 1 WHEN age < 90 THEN 2 END", 0)):
+            few, more, none = (rows(each, sql.format(key)) for each in sessions)
+            assert [k for k, _ in few] == [k for k, _ in more] == [k for k, _ in none]
+            assert sum(n for _, n in few) == 40
+            assert sum(n for _, n in more) == 43 - beyond, "where a value within bounds has no bin, NULL is one"
+            assert any("not in the key list" in word for word in shown(sessions[0], sql.format(key))["warnings"])
 
 
 def test_c5_declared_values_are_enforced_not_believed(tmp_path: Path) -> None:

@@ -36,6 +36,16 @@ ANSWERED = [
     "SELECT s, sum(x) FILTER (WHERE k = 1) FROM visits GROUP BY s",
     "WITH late AS (SELECT pid, x * 2 AS z FROM visits WHERE day > DATE '2024-02-01') SELECT sum(z), count(*) FROM late",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_contributed = 4) k, count(*), sum(x) FROM visits WHERE k IN (0, 1, 2) GROUP BY k",
+    "SELECT c.k, count(*) FROM items i LEFT JOIN visits v ON i.vid = v.vid AND v.k = 1 JOIN calls c ON v.pid = c.pid GROUP BY c.k",
+    "SELECT s, count(*) FROM (SELECT pid, s FROM visits UNION ALL SELECT 7, s FROM visits) GROUP BY s",
+    "SELECT k, count(*) FROM (SELECT pid, k FROM visits UNION SELECT pid, k FROM calls) GROUP BY k",
+    "SELECT s, count(*), sum(x) FROM (SELECT pid, s, x FROM visits EXCEPT SELECT pid, s, x FROM visits WHERE k = 1) GROUP BY s",
+    "SELECT count(*) FROM (SELECT pid, k FROM visits INTERSECT SELECT pid, k FROM calls)",
+    "SELECT count(*) FROM visits WHERE pid NOT IN (SELECT pid FROM calls WHERE y > 1000)",
+    "SELECT count(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.pid = p.pid AND v.x > 3)",
+    "SELECT sum(v), avg(v), count(*) FROM (SELECT pid, sum(x) AS v FROM visits GROUP BY pid)",
+    "SELECT n, count(*) FROM (SELECT pid, k, count(*) AS n FROM visits GROUP BY pid, k HAVING max(x) > 0) GROUP BY n",
+    "SELECT count(*), sum(x) FROM (SELECT DISTINCT pid, s, x FROM visits)",
 ]
 
 
@@ -67,7 +77,8 @@ def test_a1_rows_that_belong_to_nobody_count_nowhere(whole: Session) -> None:
         *((k, 80) for k in range(4)),
         (9, 0),
     ]
-    assert code(whole, "SELECT count(*) FROM visits WHERE pid NOT IN (SELECT c.pid FROM codes LEFT JOIN calls c USING (k))") == "IN_SUBQUERY"
+    assert one(whole, "SELECT count(*) FROM visits WHERE pid NOT IN (SELECT pid FROM calls)") == 100
+    assert code(whole, "SELECT count(*) FROM visits WHERE pid NOT IN (SELECT c.pid FROM codes LEFT JOIN calls c USING (k))") == "KEPT_PUBLIC"
     assert code(whole, "SELECT count(*) FROM codes LEFT JOIN calls USING (k)") == "KEPT_PUBLIC"
 
 
@@ -88,7 +99,7 @@ def test_a3_a_key_that_a_join_can_change_is_capped(whole: Session) -> None:
         "SELECT count(*) FROM (SELECT k AS pid, y FROM calls) c JOIN visits USING (pid)",
         "SELECT count(*) FROM items i JOIN (SELECT vid + 1 AS vid FROM visits) v USING (vid)",
         "SELECT count(*) FROM (SELECT pid + 0 AS pid FROM visits) v JOIN calls USING (pid)",
-        "SELECT count(*) FROM items i LEFT JOIN visits v ON i.vid = v.vid AND v.k = 1 JOIN calls c ON v.pid = c.pid",
+        "SELECT count(*) FROM items i LEFT JOIN visits v ON i.vid = v.vid AND v.k = 1 JOIN calls c ON v.k = c.pid",
         "SELECT count(*) FROM visits v JOIN calls c ON v.k = c.k",
         "SELECT count(*) FROM visits v JOIN calls c ON v.pid = c.pid OR v.k = c.k",
         "SELECT count(*) FROM visits v JOIN calls c ON (v.pid = c.pid) IS NOT FALSE",
@@ -106,6 +117,14 @@ def test_a8_the_units_own_columns_join_under_any_name(whole: Session) -> None:
     assert one(whole, "SELECT count(*) FROM visits v, calls c WHERE c.pid = v.pid") == plain
 
 
+def test_a8_the_null_side_of_an_outer_join_joins_nobody_elses_rows(whole: Session) -> None:
+    """Its unit is NULL or the row's own: the rows that join are those of the inner join."""
+    clause, path = "WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_per_group = 1000)", "JOIN visits v ON i.vid = v.vid AND v.k = 1"
+    found = [one(whole, f"SELECT {clause} count(*) FROM items i {how} {path} JOIN calls c ON v.pid = c.pid") for how in ("LEFT", "INNER")]
+    assert found == [600, 600], "thirty people with four such items and five calls each"
+    assert one(whole, f"SELECT {clause} count(*) FROM items i LEFT {path} LEFT JOIN calls c ON v.pid = c.pid") == 800 - 120 + 600
+
+
 def test_a19_a_clamp_holds_after_the_join(whole: Session) -> None:
     """Ten rows a person, twice as many after a public table with two rows a key: three of them count."""
     clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows_per_group = 3)"
@@ -119,15 +138,32 @@ def test_c6_an_orphan_is_dropped_and_a_left_join_keeps_row_and_owner(whole: Sess
     assert one(whole, f"SELECT count(v.vid) FROM {joined}") == 160
 
 
-def test_c7_set_operations_are_refused_as_yet(whole: Session) -> None:
-    for operation in ("UNION", "UNION ALL", "INTERSECT", "EXCEPT"):
-        assert code(whole, f"SELECT count(*) FROM (SELECT pid, s FROM visits {operation} SELECT pid, s FROM visits)") == "SET_OPERATION"
+def test_c7_set_operations_merge_no_rows_of_two_people(whole: Session) -> None:
+    """Equal rows are of one person where both branches select the unit in the same place: then the answer is that of the text."""
+    both = "SELECT count(*) FROM (SELECT pid, s FROM visits {} SELECT pid, s FROM visits WHERE k = 1)"
+    found = [one(whole, both.format(operation)) for operation in ("UNION", "UNION ALL", "INTERSECT", "EXCEPT")]
+    assert found == [280, 480, 80, 200]
+    assert one(whole, "SELECT count(*) FROM (SELECT s FROM visits UNION ALL SELECT s FROM visits)") == 800, "no rows are merged: the unit goes along"
+    for branches in (
+        "SELECT s FROM visits {} SELECT s FROM visits",
+        "SELECT pid, k FROM visits {} SELECT k, pid FROM calls",
+        "SELECT pid, k FROM visits {} SELECT pid + 0, k FROM calls",
+        "SELECT k AS pid, k FROM visits {} SELECT pid, k FROM calls",
+    ):
+        for operation in ("UNION", "INTERSECT", "EXCEPT"):
+            assert code(whole, f"SELECT count(*) FROM ({branches.format(operation)})") == "SET_UNIT"
 
 
-def test_n7_a_branch_without_a_unit_of_its_own_is_refused(whole: Session) -> None:
-    assert code(whole, f"SELECT s, count(*) FROM (SELECT pid, s FROM visits UNION ALL SELECT {people.UNIT}, name FROM codes) GROUP BY s") == (
-        "SET_OPERATION"
-    )
+def test_n7_a_branch_without_a_unit_of_its_own_is_refused(pair: Pair) -> None:
+    """Rows of a public table belong to nobody, whatever number stands where the unit does; a literal gives no person another's rows."""
+    whole, without = pair
+    for operation in ("UNION ALL", "UNION", "EXCEPT"):
+        public = f"SELECT pid, s FROM visits {operation} SELECT {people.UNIT}, name FROM codes"
+        assert code(whole, f"SELECT s, count(*) FROM ({public}) GROUP BY s") == "SET_PUBLIC"
+    literal = f"SELECT pid, s FROM calls JOIN visits USING (pid) UNION SELECT {people.UNIT}, s FROM visits"
+    assert code(whole, f"SELECT s, count(*) FROM ({literal}) GROUP BY s") == "SET_UNIT"
+    others = f"SELECT count(*) FROM (SELECT pid, s FROM visits UNION ALL SELECT {people.UNIT}, s FROM visits)"
+    assert [one(each, others) for each in (whole, without)] == [800, 780], "twenty rows, of whoever they are in truth"
 
 
 def test_n9_public_fan_out_is_bounded_before_the_charge(tmp_path: Path) -> None:
