@@ -713,6 +713,7 @@ TABLE: dict[str, Pitfall] = {
             *_in("pitfalls_relations", "e_two_private_tables_are_never_crossed", "e_clauses_are_never_dropped_in_silence"),
             *_in("pitfalls_price", "e_a_price_is_positive_and_finite"),
             *_in("cases", "no_clause_is_dropped_silently"),
+            *_in("known_leaks", "two_private_relations_are_not_crossed", "filter_and_over_are_read", "samples_are_refused"),
         ),
     ),
     "E12": Pitfall(
@@ -721,6 +722,7 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_relations", "e_a_key_is_grouped_as_it_is_bounded"),
             *_in("pitfalls_values", "e_the_bounds_are_those_of_the_expression_that_is_summed"),
+            *_in("known_leaks", "a_person_is_in_as_many_groups_as_the_cap_says", "the_clamp_is_on_the_expression"),
         ),
     ),
     "E13": Pitfall(

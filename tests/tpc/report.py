@@ -26,17 +26,17 @@ BUDGETS = "budget: {epsilon: 1e4, delta: 1e-3}\nper_query: {epsilon: 1, max_epsi
 HEAD = """# TPC-H and TPC-DS for customers
 
 The 22 questions of TPC-H and {tpcds} of TPC-DS, with a customer as the privacy unit: schemas/tpch.yaml, schemas/tpcds.yaml. Those that list
-customers, read public tables alone, or compare each row with rows of others are refused, and asked in a form that is answered. tests/tpc has texts, refused
-forms and contribution limits, and compares each answer without noise with what plain DuckDB says. `make tpc` writes this page.
+customers, read public tables alone, or compare each row with rows of others are refused, and asked in a form that is answered. tests/tpc has texts,
+refused forms and contribution limits, and compares each answer without noise with what plain DuckDB says. `make tpc` writes this page.
 
 Parameters are wider and keys coarser than in the benchmarks where these single out a handful of rows: that is what few customers allow. Data of
-TPC-H is from the generator `tpchgen-cli`. None for TPC-DS can be installed from the registries; its data has the benchmark's names of tables and columns
-and made-up rows, so that figures say how the engine fares, and nothing of the benchmark's data. What belongs to nobody (sales without a customer) is in
-no answer.
+TPC-H is from the generator `tpchgen-cli`. None for TPC-DS can be installed from the registries; its data has the benchmark's names of tables and
+columns and made-up rows, so that figures say how the engine fares, and nothing of the benchmark's data. What belongs to nobody (sales without a
+customer) is in no answer.
 
-**groups** are those of the plain answer, **shown** is the share of them that is answered, **error** the median over their cells and over several runs
-of |answer - plain answer| / |plain answer|, at epsilon 1 for the whole statement and a delta of 1e-7: noise together with what contribution limits
-and bounds leave out. At 100 % there is no answer to speak of: ask for coarser groups, or more customers. Noise stays while the data grows.
+**groups** are those of the plain answer, **shown** is the share of them that is answered, **error** the median over their cells and over several
+runs of |answer - plain answer| / |plain answer|, at epsilon 1 for the whole statement and a delta of 1e-7: noise together with what contribution
+limits and bounds leave out. At 100 % there is no answer to speak of: ask for coarser groups, or more customers. Noise stays while the data grows.
 """
 
 
