@@ -288,7 +288,7 @@ TABLE: dict[str, Pitfall] = {
     "B12": Pitfall(
         "A key list from an earlier release whose length enters the price.",
         "Such lists are refused.",
-        _in("pitfalls_keys", "b12_a_list_of_an_earlier_release_is_refused_as_yet"),
+        _in("pitfalls_keys", "b12_a_list_of_an_earlier_release_is_refused_as_yet", "b12_a_released_value_in_where_lists_no_keys"),
         "released key lists",
     ),
     "C1": Pitfall(
