@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from dpquery.backends import cells, relation
+from dpquery.backends import cells, names, relation
+from dpquery.backends.lists import numbered
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.relation import Script
-from dpquery.backends.scalar import literal, sql
+from dpquery.backends.scalar import sql
 from dpquery.backends.values import handed
 from dpquery.plan.coerce import convert
 from dpquery.plan.release import (
@@ -31,12 +32,10 @@ from dpquery.plan.release import (
     Part,
     PrivateKeys,
     Release,
+    ReleasedKeys,
     RowWeights,
     UnitTable,
 )
-from dpquery.values.types import INTEGER, Type, Value
-
-SHORT_LIST = 200  # keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,31 +95,20 @@ def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -
         case PrivateKeys():
             return table
         case ListedKeys(rows=rows):
-            source = f"({_key_table(rows, [key.type for key in columns])}) AS l"
-            on = " AND ".join(f"r.{k} IS NOT DISTINCT FROM l.v{i}" for i, k in enumerate(table.groups))
-            xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
-            name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN {source} ON {on}", "listed")
-            return _Table(name, ("k",), table.rows, table.places)
+            return _placed(table, numbered(rows, [key.type for key in columns]), script)
+        case ReleasedKeys(public=public):
+            values = ", ".join(f"c{i + 1} AS v{i}" for i in range(len(columns)))
+            return _placed(table, f"SELECT c0 AS k, {values} FROM {names.public(public.name)}", script)
         case _:
             assert_never(keys)
 
 
-def _key_table(rows: Sequence[tuple[Value, ...]], types: Sequence[Type]) -> str:
-    """A subquery with the places `k` of a key list and its values `v0`, `v1`, ... Long lists are written by column, which the engine reads faster."""
-    names = [f"v{i}" for i in range(len(types))]
-    if not rows:
-        return f"SELECT 0 AS k, {', '.join(f'{literal(None, t)} AS {v}' for v, t in zip(names, types, strict=True))} WHERE FALSE"
-    if len(rows) <= SHORT_LIST:
-        values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows))
-        return f"SELECT * FROM (VALUES {values}) AS v(k, {', '.join(names)})"
-    lists = [f"unnest({_literals([row[i] for row in rows], t)}) AS {v}" for i, (v, t) in enumerate(zip(names, types, strict=True))]
-    return f"SELECT unnest(range({len(rows)})) AS k, {', '.join(lists)}"
-
-
-def _literals(values: Sequence[Value], kind: Type) -> str:
-    if kind == INTEGER:
-        return f"[{', '.join('NULL' if v is None else str(v) for v in values)}]::BIGINT[]"
-    return f"[{', '.join(literal(v, kind) for v in values)}]"
+def _placed(table: _Table, listed: str, script: Script) -> _Table:
+    """The rows with the place of their key in the list; those of other keys are dropped."""
+    on = " AND ".join(f"r.{k} IS NOT DISTINCT FROM l.v{i}" for i, k in enumerate(table.groups))
+    xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
+    name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN ({listed}) AS l ON {on}", "listed")
+    return _Table(name, ("k",), table.rows, table.places)
 
 
 @dataclass(frozen=True, slots=True)

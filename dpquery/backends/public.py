@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
 from dpquery.backends import names
 from dpquery.backends.canonical import canonical
+from dpquery.backends.lists import numbered
 from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
-from dpquery.plan.draft import Draft, Feed
+from dpquery.plan.draft import Draft
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
@@ -33,20 +35,26 @@ def standing(drafts: Sequence[Draft]) -> list[Public]:
     """The public relations that a statement's releases read."""
     given = [public for draft in drafts for public in publics(draft.input)]
     given += [source.public for draft in drafts for source in draft.sources if source.public is not None]
+    given += [draft.listed for draft in drafts if draft.listed is not None]
     return list({public.name: public for public in given}.values())
 
 
-def known(feed: Feed, value: Value) -> str:
-    """The text of a public relation that holds a released value."""
-    return f"SELECT {literal(value, feed.type)} AS c0"
+def filled(public: Public, rows: Sequence[Row]) -> Public:
+    """The public relation, holding these rows."""
+    values = ", ".join(f"v{i}" for i in range(len(public.columns)))
+    return replace(public, sql=f"SELECT {values} FROM ({numbered(rows, [c.type for c in public.columns])}) AS l")
 
 
 def _facts(draft: Draft, backend: Backend) -> Facts:
     fanouts: dict[str, int] = {}
     for lookup in (rel for rel in walk(draft.input) if isinstance(rel, Lookup)):
-        fanouts[lookup.public.name] = max(fanout(lookup, backend), fanouts.get(lookup.public.name, 0))
+        once = lookup.public.filled is not None  # whatever it will hold (L25)
+        fanouts[lookup.public.name] = max(1 if once else fanout(lookup, backend), fanouts.get(lookup.public.name, 0))
     if not draft.sources:
         return Facts(fanouts, None, "")
+    if draft.listed is not None:
+        _left_for_one(draft, backend)
+        return Facts(fanouts, None, _origins(draft.sources), _origins([one for one in draft.sources if _partial(one, draft.keys, backend)]))
     partial = [source for source in draft.sources if _partial(source, draft.keys, backend)]
     return Facts(fanouts, key_list(draft, backend), _origins(draft.sources), _origins(partial))
 
@@ -59,6 +67,8 @@ def _partial(source: KeySource, keys: Sequence[Key], backend: Backend) -> bool:
     """Whether a row may have a key that the source does not list: beside a public table's columns only NULL, where there is one."""
     if source.public is None:
         return not source.whole
+    if source.public.filled is not None:
+        return False  # NULL is in no list that is joined
     given = {c.id: f"c{i}" for i, c in enumerate(source.public.columns)}
     missing = " OR ".join(f"({scan(given[i], keys[place].type)}) IS NULL" for i, place in zip(source.columns, source.positions, strict=True))
     return bool(backend.public_rows(f"SELECT 1 FROM {names.public(source.public.name)} WHERE {missing} LIMIT 1", [INTEGER]))
@@ -100,19 +110,46 @@ def _join_keys(lookup: Lookup) -> list[str]:
 
 def key_list(draft: Draft, backend: Backend) -> tuple[Row, ...]:
     """All keys, sorted, NULL last: the cross product of the sources, each a set of canonical tuples."""
-    lists = [_source(source, draft.keys, backend) for source in draft.sources]
+    return _crossed(draft, [_source(source, draft.keys, backend) for source in draft.sources])
+
+
+def released_list(draft: Draft, backend: Backend) -> tuple[tuple[Row, ...], bool]:
+    """All keys, once the released ones are known, and whether there are more of these than there is room for: the first in their order are taken."""
+    room = _left_for_one(draft, backend)
+    lists = [sorted(_source(source, draft.keys, backend)) if _later(source) else _source(source, draft.keys, backend) for source in draft.sources]
+    cut = any(_later(source) and len(rows) > room for source, rows in zip(draft.sources, lists, strict=True))
+    return _crossed(draft, [rows[:room] if _later(source) else rows for source, rows in zip(draft.sources, lists, strict=True)]), cut
+
+
+def _later(source: KeySource) -> bool:
+    return source.public is not None and source.public.filled is not None
+
+
+def _left_for_one(draft: Draft, backend: Backend) -> int:
+    """How many released keys there is room for beside the other sources. Refused where these alone are too many."""
+    others = prod(len(_source(source, draft.keys, backend)) for source in draft.sources if not _later(source))
+    if others > MAX_KEYS:
+        raise _too_many()
+    return MAX_KEYS // max(1, others)
+
+
+def _crossed(draft: Draft, lists: Sequence[Sequence[Row]]) -> tuple[Row, ...]:
     places = [position for source in draft.sources for position in source.positions]
     if sorted(places) != list(range(len(draft.keys))):
         raise ValueError("the sources of a key list cover each key once")
     if prod(len(rows) for rows in lists) > MAX_KEYS or any(len(rows) > MAX_KEYS for rows in lists):
-        raise Refused(
-            "TOO_MANY_KEYS",
-            f"the statement has more than {MAX_KEYS:,} public keys",
-            instead="group by fewer or coarser columns, or narrow the keys with WHERE key IN (...)",
-        )
+        raise _too_many()
     order = sorted(range(len(places)), key=places.__getitem__)
     rows = {tuple(flat[i] for i in order) for flat in (tuple(v for part in parts for v in part) for parts in product(*lists))}
     return tuple(sorted(rows, key=lambda row: tuple((value is None, value) for value in row)))
+
+
+def _too_many() -> Refused:
+    return Refused(
+        "TOO_MANY_KEYS",
+        f"the statement has more than {MAX_KEYS:,} public keys",
+        instead="group by fewer or coarser columns, or narrow the keys with WHERE key IN (...)",
+    )
 
 
 def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Row]:

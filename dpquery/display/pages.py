@@ -83,6 +83,8 @@ def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "groups", "none: exactly one row"
         case "listed":
             yield "groups", f"{keys['count']} of {names}, known beforehand ({keys['origin']}); every one appears"
+        case "released":
+            yield "groups", f"at most {keys['most']:,} of {names}, not known yet ({keys['origin']}); every one appears"
         case _:
             units = f"units, less {keys['min_units'] - 1}," if keys["min_units"] > 1 else "units"
             yield "groups", f"those of {names} whose noisy number of {units} reaches {keys['threshold']}"

@@ -9,6 +9,7 @@ from fractions import Fraction
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
+from dpquery.backends.public import MAX_KEYS
 from dpquery.ledger.amounts import text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
@@ -25,6 +26,7 @@ from dpquery.plan.release import (
     PrivateKeys,
     Product,
     Release,
+    ReleasedKeys,
     RowWeights,
     Units,
 )
@@ -238,7 +240,8 @@ def key_rules(prepared: Prepared) -> Mapping[str, JSON]:
 def _table(block: Ready) -> Mapping[str, JSON]:
     spent = block.priced.price
     charged = {"charged_epsilon": number(spent.epsilon), "charged_delta": number(spent.delta), "rho": number(spent.rho)}
-    return {"table": block.name, "keys": keys(block), **charged}
+    reads = dict.fromkeys(table for feed in block.feeds for table in feed.tables)
+    return {"table": block.name, **({"reads": [*reads]} if reads else {}), "keys": keys(block), **charged}
 
 
 def keys(block: Ready) -> Mapping[str, JSON]:
@@ -250,6 +253,8 @@ def keys(block: Ready) -> Mapping[str, JSON]:
             return {"rule": "none", "names": names}
         case ListedKeys(rows=rows, origin=origin):
             return {"rule": "listed", "names": names, "count": len(rows), "origin": origin}
+        case ReleasedKeys(origin=origin):
+            return {"rule": "released", "names": names, "most": MAX_KEYS, "origin": origin}
         case PrivateKeys(minimum=minimum):
             return {"rule": "threshold", "names": names, "threshold": priced.threshold, "min_units": minimum, "delta": number(priced.price.delta)}
         case _:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -14,8 +14,8 @@ from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
-from dpquery.backends.public import facts, known, standing
-from dpquery.engine import asking, data, explained, pace, receipt
+from dpquery.backends.public import facts
+from dpquery.engine import asking, data, explained, feeding, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.receipt import JSON
@@ -219,34 +219,24 @@ class Session:
         except BaseException as broken:
             return _told(broken, entry)
 
-    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], tuple[str, ...]]:
-        """The noisy sums of each release, and what is to be said of values that passed between releases. Exact ones do not leave this function."""
+    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], dict[str, None]]:
+        """The noisy sums of each release, and what is to be said of what they read of each other. Exact ones do not leave this function."""
         if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
-        bits, noisy, said = SystemBits(), dict[str, Noisy](), list[str]()
+        bits, noisy, said = SystemBits(), dict[str, Noisy](), dict[str, None]()
         for block in prepared.blocks:
-            said += self._feed(prepared, block, noisy)
-            exact = self.backend.run(block.lowered, block.key_types, len(block.release.table.parts))
-            noisy[block.name] = noise.add(exact, block.release, block.priced, bits)
+            fed = feeding.fed(prepared, block, noisy, self.backend, self.schema.limits)
+            exact = self.backend.run(fed.lowered, block.key_types, len(block.release.table.parts))
+            noisy[block.name] = noise.add(exact, fed.release, block.priced, bits)
+            said |= dict.fromkeys(fed.said)
         if self._version(ledger) != version:
             raise Fault(
                 "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
             )
-        return noisy, tuple(said)
-
-    def _feed(self, prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy]) -> tuple[str, ...]:
-        """What is to be said of the released values that this release reads; the public relations that stand for them now hold them."""
-        if not block.feeds:
-            return ()
-        tables = {b.name: answers.columns(noisy[b.name], b.release) for b in prepared.blocks if b.name in noisy}
-        values = {feed: post.value(feed, tables, self.schema.limits) for feed in block.feeds}
-        texts = {feed.public: known(feed, value) for feed, value in values.items()}
-        given = standing([one.draft for one in prepared.question.blocks])
-        self.backend.prepare([replace(one, sql=texts[one.name]) if one.name in texts else one for one in given])
-        return answers.unfed(values)
+        return noisy, said
 
     def _finish(
-        self, noisy: Mapping[str, Noisy], fed: Sequence[str], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
+        self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
     ) -> Answer:
         columns = {block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
@@ -261,7 +251,7 @@ class Session:
         said = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
-            *fed,
+            *told,
             *lost,
             *answers.valueless(how.outputs, table, places),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),

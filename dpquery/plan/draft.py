@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpquery.errors import Position
-from dpquery.plan.rel import Private
+from dpquery.plan.rel import Filling, Private, Public
 from dpquery.plan.release import Key, KeySource, Mechanism
 from dpquery.plan.scalar import Interval, Scalar
 from dpquery.values.types import Type
@@ -52,7 +52,8 @@ class Contributions:
 class Draft:
     """One aggregate block. `sources` cover all keys (then the keys are public) or the keys are private and `sources` is empty.
 
-    `minimum` is the least number of units for which a private group is meant to appear (schema's floor, raised by the statement).
+    `minimum` is the least number of units for which a private group is meant to appear (schema's floor, raised by the statement). `listed`, where a
+    source is filled between the releases, will hold the key list.
     """
 
     input: Private
@@ -61,6 +62,7 @@ class Draft:
     asks: tuple[AggregateAsk, ...]
     contributions: Contributions
     minimum: int = 1
+    listed: Public | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +178,16 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A released value that a later release reads as a literal: `sql` over the noisy tables, one row of one column c0 at most.
+    """Released values that a later release reads: `sql` over the noisy `tables`, with a column of each of the `types`.
 
-    In the plan it is the only row of the public relation `public`, NULL until it is known, of type `type`. `label` is the analyst's text.
+    In the plan they are the rows of the public relation `public`: one at most, or different ones. `label` is the analyst's text of a value.
     """
 
     public: str
     sql: str
-    type: Type
+    types: tuple[Type, ...]
+    filling: Filling
+    tables: tuple[str, ...] = ()
     label: str = ""
 
 
@@ -191,7 +195,7 @@ class Feed:
 class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
-    `feeds` are the values of earlier releases that it reads.
+    `feeds` are the released values that it reads.
     """
 
     name: str

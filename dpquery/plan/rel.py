@@ -73,16 +73,24 @@ class Scan:
     unit_columns: frozenset[int] = frozenset()
 
 
+class Filling(StrEnum):
+    """What fills a public relation between two releases of a statement: values that were released by then."""
+
+    ROW = "row"  # one row at most
+    KEYS = "keys"  # rows that all differ
+
+
 @dataclass(frozen=True, slots=True)
 class Public:
     """A public relation: `sql` reads declared public tables through allow-listed functions only; it becomes table `name` before the charge.
 
-    Column i of the materialised table is called `c<i>` and belongs to `columns[i]`.
+    Column i of the materialised table is called `c<i>` and belongs to `columns[i]`. With `filled`, `sql` only stands for what it will hold.
     """
 
     name: str
     sql: str
     columns: tuple[Column, ...]
+    filled: Filling | None = None
 
 
 @dataclass(frozen=True, slots=True)

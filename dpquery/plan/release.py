@@ -201,6 +201,18 @@ class ListedKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasedKeys:
+    """A key list that earlier releases of the statement make: at most 10,000 different tuples, known to nobody before. Every one of them appears;
+    other rows are dropped.
+
+    `public` will hold the place of each and the tuple itself.
+    """
+
+    public: Public
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
 class PrivateKeys:
     """Keys that come from private rows: a group appears if its noisy count of distinct units, less (minimum - 1), reaches the threshold.
 
@@ -211,7 +223,7 @@ class PrivateKeys:
     minimum: int = 1
 
 
-Keys = NoKeys | ListedKeys | PrivateKeys
+Keys = NoKeys | ListedKeys | ReleasedKeys | PrivateKeys
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dpquery.plan.inside import parts
 from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, inputs, output
 from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
+from dpquery.privacy.later import met_once
 
 
 def local(rel: Private) -> tuple[str, ...]:
@@ -28,6 +29,8 @@ def local(rel: Private) -> tuple[str, ...]:
     Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); docs/pitfalls.md N7.
     """
     found = {"L1", _lemma(rel)}
+    if isinstance(rel, Lookup) and rel.public.filled is not None:
+        found.add(met_once(rel))
     for below in inputs(rel):
         found.update(local(below))
     return tuple(sorted(found))

@@ -25,11 +25,13 @@ from dpquery.plan.release import (
     Present,
     PrivateKeys,
     Release,
+    ReleasedKeys,
     RowWeights,
     UnitTable,
 )
 from dpquery.plan.scalar import Column
 from dpquery.privacy.contribution import enforced, sensitivities
+from dpquery.privacy.later import any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning, rows_per_unit
 from dpquery.values.types import Adjacency, Value
 
@@ -43,7 +45,8 @@ COUNT_OF_UNITS = Part(One(), Present())
 class Facts:
     """What was looked up in the public tables before the charge: the fan-out of each lookup by its public relation's name, and the key list.
 
-    `keys` is None where keys are private or absent. `key_origin` says where the list comes from, `partial` beyond which of that rows may have keys.
+    `keys` is None where keys are private or absent, or a draft's own list is filled later. `key_origin` says where the list comes from, `partial`
+    beyond which of that rows may have keys.
     """
 
     fanouts: Mapping[str, int]
@@ -65,7 +68,7 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
     limits = _limits(draft.contributions, rows_per_unit(rel))
     planned = [(ask, _planned(ask, limits, rel)) for ask in draft.asks]
-    private = bool(draft.keys) and facts.keys is None
+    private = bool(draft.keys) and facts.keys is None and draft.listed is None
     parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, found in planned for part in found.parts)]))
     aggregates = tuple(_aggregate(ask, found, parts) for ask, found in planned)
     keys = _keys(draft, facts, parts)
@@ -92,6 +95,8 @@ def lemmas(release: Release) -> tuple[str, ...]:
     match release.keys:
         case PrivateKeys():
             found.update(("C8", "P5"))
+        case ReleasedKeys():
+            found.add(any_list(release))
         case NoKeys() | ListedKeys():
             pass
         case _:
@@ -228,6 +233,8 @@ def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Ag
 def _keys(draft: Draft, facts: Facts, parts: tuple[Part, ...]) -> Keys:
     if not draft.keys:
         return NoKeys()
+    if draft.listed is not None:
+        return ReleasedKeys(draft.listed, facts.key_origin)
     if facts.keys is None:
         return PrivateKeys(parts.index(COUNT_OF_UNITS), max(1, draft.minimum))
     rows = _key_set(facts.keys)
@@ -273,7 +280,7 @@ def _warnings(release: Release, contributions: Contributions, partial: str) -> t
     bounding, keys = release.table.bounding, release.keys
     if any(isinstance(rel, CapRows) for rel in walk(release.table.input)):
         said.append(f"A join keeps at most {contributions.join_rows} rows of each unit on either side (join_rows_per_unit); others are left out.")
-    if isinstance(keys, ListedKeys) and partial:
+    if isinstance(keys, ListedKeys | ReleasedKeys) and partial:
         said.append(f"Rows whose key is not in the key list ({partial}) are left out.")
     if isinstance(bounding, GroupCap) and bounding.idle is None and not contributions.groups_given:
         said.append(f"Each unit counts in at most {bounding.groups} groups (max_groups_contributed); its other groups are left out.")

@@ -167,10 +167,10 @@ def warnings(
     return tuple(said)
 
 
-def unfed(values: Mapping[Feed, Value]) -> tuple[str, ...]:
+def unfed(fed: Mapping[Feed, Sequence[tuple[Value, ...]]]) -> tuple[str, ...]:
     """A word on each released value that a later release read and that is none."""
     why = "nothing was released for it, or what computes it overflowed, divided by zero or failed otherwise"
-    return tuple(f"{feed.label} in WHERE was NULL: {why}." for feed, value in values.items() if value is None)
+    return tuple(f"{feed.label} in WHERE was NULL: {why}." for feed, rows in fed.items() if feed.label and [*rows] == [(None,)])
 
 
 def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from dpquery.mechanisms import BitSource, sample
-from dpquery.plan.release import ListedKeys, NoKeys, PrivateKeys, Release
+from dpquery.plan.release import ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
 from dpquery.privacy.cost import Priced
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
@@ -35,6 +35,8 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
             return _all(((),), exact.sums, priced, bits)
         case ListedKeys(rows=rows):
             return _all(rows, _aligned(exact, rows), priced, bits)
+        case ReleasedKeys():
+            raise AssertionError("a list of released keys is known by now")
         case PrivateKeys(count=count, minimum=minimum):
             return _selected(exact, priced, bits, count, minimum)
         case _:

@@ -9,10 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from dpquery.backends.canonical import canonical
 from dpquery.backends.values import type_name
 from dpquery.errors import Fault, Position, Refused
 from dpquery.plan.draft import Feed, Post
+from dpquery.plan.rel import Filling
 from dpquery.schema.model import Limits
 from dpquery.turns import Turn
 from dpquery.values.types import Kind, Type, Value
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 Column = tuple[str, Type, Sequence[Value]]
 Tables = Mapping[str, Sequence[Column]]
+MOST_FED = 10_000  # rows of what a later release reads
 CHECK_SECONDS = 5.0  # that binding, and a run over no rows, may take
 
 
@@ -73,14 +77,30 @@ def run(post: Post, tables: Tables, limits: Limits) -> pa.Table:
         raise Fault("POST_FAILED", "what the statement does with the released values failed", instead="ask for the released values alone") from None
 
 
-def value(feed: Feed, tables: Tables, limits: Limits) -> Value:
-    """The released value that a later release reads; NULL where there is none, as where arithmetic has no finite number."""
+def rows(feed: Feed, tables: Tables, limits: Limits) -> tuple[list[tuple[Value, ...]], bool]:
+    """The released values that a later release reads, as different rows in their own order, and whether they are all: so many at most.
+
+    Where they cannot be had there are none; of what stands for one row, a row of NULLs.
+    """
+    most = 1 if feed.filling is Filling.ROW else MOST_FED
+    order = ", ".join(f"c{i} NULLS LAST" for i in range(len(feed.types)))
+    named = ", ".join(f"c{i}" for i in range(len(feed.types)))
     try:
-        table = run(Post(feed.sql, (), rows=()), tables, limits)
+        table = run(Post(f"SELECT {named} FROM ({feed.sql}) AS f({named}) ORDER BY {order} LIMIT {most + 1}", (), rows=()), tables, limits)
     except Fault:
-        return None
-    found: Value = table.column(0)[0].as_py() if table.num_rows else None
-    return None if isinstance(found, float) and not isfinite(found) else found
+        return [(None,) * len(feed.types)] if feed.filling is Filling.ROW else [], False
+    found = zip(*(table.column(i).to_pylist() for i in range(len(feed.types))), strict=True)
+    fitting = dict.fromkeys(one for one in (canonical(_values(row, feed.types), feed.types) for row in found) if one is not None)
+    return list(fitting)[:most], table.num_rows <= most
+
+
+def _values(row: Sequence[Any], types: Sequence[Type]) -> tuple[Value, ...]:
+    return tuple(UUID(v) if v is not None and kind.kind is Kind.UUID else _finite(v) for v, kind in zip(row, types, strict=True))
+
+
+def _finite(value: Value) -> Value:
+    """NULL where arithmetic has no finite number."""
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:

@@ -1,25 +1,26 @@
-"""Released values on the private side of a later release: a subquery in WHERE that is a value, as a literal that is known when its time comes.
+"""Released values on the private side of a later release: a value in WHERE, as a literal that is known when its time comes; rows, as a list of keys.
 
-In the plan it is the only row of a public relation, which is filled between the two releases: bounds, caps and price see a column, never the value.
+In the plan they are a public relation, which is filled between the two releases: bounds, caps and price see columns, never values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Feed
-from dpquery.plan.rel import Join, Lookup, Public
+from dpquery.plan.rel import Filling, Join, Lookup, Public
+from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
 from dpquery.sql.names import Field, Frame, Source, Statement
+from dpquery.sql.over import Flat
 from dpquery.sql.public import cast_to
 from dpquery.sql.select import Env
-from dpquery.sql.sides import Bound, Released
+from dpquery.sql.sides import Bound, Cell, Open, Released, feed
 from dpquery.sql.titles import label
-from dpquery.values.types import FLOAT, Kind, Type
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind, Type
 
 
 class Readers(Protocol):
@@ -32,24 +33,31 @@ class Readers(Protocol):
         """Whether a subquery's rows are released ones."""
 
 
-def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, readers: Readers) -> tuple[Bound, exp.Expr | None, tuple[Feed, ...]]:
-    """The relation with a column for each released value in WHERE, WHERE with these columns in their places, and how the values come about."""
+# ---- a value -------------------------------------------------------------------------------------------------------------------------
+
+
+def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, readers: Readers) -> tuple[Bound, exp.Expr | None]:
+    """The relation with a column for each released value in WHERE, and WHERE with these columns in their places."""
     if where is None or not any(readers.releases(one, env) for one in _values(where)):
-        return side, where, ()
+        return side, where
     holder = exp.paren(where)  # a copy
     pairs = [(old, new) for old, new in zip(_values(where), _values(holder.this), strict=True) if readers.releases(old, env)]
-    feeds = []
     for i, (old, new) in enumerate(pairs):
         kind, released = _typed(statement, readers.scalar(old, env), old)
         name, spelled = f"public_{next(statement.publics)}", f"\0{i}"  # which no statement can spell
         column = Column(next(statement.ids), spelled, kind)
-        rel = Lookup(side.rel, Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,)), Join.INNER, None)
+        rel = Lookup(side.rel, Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,), Filling.ROW), Join.INNER, None)
         side = replace(side, rel=rel, frame=Frame((*side.frame.sources, Source("", (Field(spelled, column),), -1 - i)), side.frame.merged))
-        feeds.append(Feed(name, f"SELECT {cast_to('c0', kind)} AS c0 FROM ({released.sql}) LIMIT 1", kind, label(old)))
+        statement.feeds.append(replace(feed(statement, name, _one_row(released.sql, kind), (kind,), Filling.ROW), label=label(old)))
         made = exp.column(spelled, quoted=True)
         made.meta.update(old.meta)
         new.replace(made)
-    return side, holder.this, tuple(feeds)
+    return side, holder.this
+
+
+def _one_row(sql: str, kind: Type) -> str:
+    """The value, NULL where there is none."""
+    return f"SELECT {cast_to('c0', kind)} AS c0 FROM (SELECT 1 AS one) LEFT JOIN (SELECT c0 FROM ({sql}) LIMIT 1) ON TRUE"
 
 
 def _values(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -60,9 +68,49 @@ def _values(node: exp.Expr) -> Iterator[exp.Expr]:
 
 
 def _typed(statement: Statement, released: Released, node: exp.Expr) -> tuple[Type, Released]:
-    """The value's type: its aggregate's or key's, a double where it is computed from these."""
     (cell,) = released.cells
-    kind = cell.type or (FLOAT if cell.noisy else None)
-    if kind is None or kind.kind in (Kind.INTERVAL, Kind.NULL):
+    kind = _kind(cell)
+    if kind is None:
         raise statement.refuse("SCALAR_SUBQUERY", "the type of this released value is not known", node, "an aggregate, or a key of GROUP BY")
     return kind, released
+
+
+def _kind(cell: Cell) -> Type | None:
+    """The type of a released column: its aggregate's or key's, a double where it is computed from these; None where it is not known."""
+    kind = cell.type or (FLOAT if cell.noisy else None)
+    return None if kind is None or kind.kind in (Kind.INTERVAL, Kind.NULL) else kind
+
+
+# ---- rows ----------------------------------------------------------------------------------------------------------------------------
+
+
+def listed(statement: Statement, rows: Flat) -> Open:
+    """Released rows as a public relation that is not filled yet. Columns whose type is not known are left out."""
+    (source,) = rows.frame.sources
+    kinds = {i: kind for i, cell in enumerate(rows.cells) if (kind := _kind(cell)) is not None}
+    if not kinds:  # all that can be told of them is that they exist
+        frame = Frame((Source(source.alias, (), source.place),))
+        one = Column(next(statement.ids), "", BOOLEAN)
+        return Open("SELECT TRUE AS c0 WHERE FALSE", (one,), frame, (), Released(f"SELECT TRUE AS c0 FROM ({rows.sql}) AS f", (), (), rows.single))
+    called = {i: f.name for i, f in enumerate(source.fields)}
+    made = tuple(Column(next(statement.ids), called[i], kind) for i, kind in kinds.items())
+    items = ", ".join(f"{cast_to(f'c{i}', kind)} AS c{j}" for j, (i, kind) in enumerate(kinds.items()))
+    nothing = ", ".join(f"{cast_to('NULL', kind)} AS c{j}" for j, kind in enumerate(kinds.values()))
+    places = {i: j for j, i in enumerate(kinds)}
+    unique = None if rows.unique is None or not rows.unique <= places.keys() else frozenset(places[i] for i in rows.unique)
+    released = Released(f"SELECT {items} FROM ({rows.sql}) AS f", (), (), rows.single, unique)
+    frame = Frame((Source(source.alias, tuple(Field(c.name, c) for c in made), source.place),))
+    return Open(f"SELECT {nothing} WHERE FALSE", made, frame, (), released)
+
+
+def key_table(statement: Statement, keys: Sequence[Key], sources: Sequence[KeySource], node: exp.Expr) -> Public | None:
+    """What will hold the key list, where one of its sources is filled between the releases; None where none is."""
+    later = [source for source in sources if source.public is not None and source.public.filled is not None]
+    if not later:
+        return None
+    if len(later) > 1:
+        message = "the groups are listed by two released lists"
+        raise statement.refuse("RELEASED_JOIN", message, node, "both lists joined in one subquery, (SELECT .. FROM a CROSS JOIN b)")
+    columns = (Column(next(statement.ids), "k", INTEGER), *(Column(next(statement.ids), key.name, key.type) for key in keys))
+    nothing = ", ".join(f"{cast_to('NULL', c.type)} AS c{i}" for i, c in enumerate(columns))
+    return Public(f"public_{next(statement.publics)}", f"SELECT {nothing} WHERE FALSE", columns, Filling.KEYS)

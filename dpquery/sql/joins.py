@@ -17,6 +17,7 @@ from dpquery.plan.coerce import Mismatch
 from dpquery.plan.rel import Join, Lookup, Match
 from dpquery.plan.scalar import Column, Scalar, conjuncts
 from dpquery.sql import public
+from dpquery.sql.fed import fed_keys
 from dpquery.sql.fields import take
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
 from dpquery.sql.partners import conjoined, partnered, tied, untied
@@ -133,6 +134,7 @@ def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[e
         return _half(statement, left, one)
     match left, one.right:
         case Open(), Open():
+            _check_read(statement, left, one.right, one)
             return _public(statement, left, one.right, one)
         case Bound(), Open():
             return _lookup(statement, left, one.right, one, one.how, equalities)
@@ -142,6 +144,14 @@ def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[e
             return _match(statement, left, one.right, one, equalities)
         case _:
             raise AssertionError("a relation is public or private")
+
+
+def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> None:
+    """Refuses a join of released rows with a public table, or with other released ones, below the noise."""
+    if left.released is not None or right.released is not None:
+        message = "released rows join private ones directly, one list at a time"
+        instead = "the private table first; or both joined in a subquery of their own, (SELECT .. FROM released JOIN ..)"
+        raise statement.refuse("RELEASED_JOIN", message, _at(one.node), instead)
 
 
 def _check_aliases(statement: Statement, frame: Frame, one: Step) -> None:
@@ -257,6 +267,8 @@ def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How,
     if how is How.INNER:
         others = (*others, *(c for c in _visible(statement, frame, equalities) if _across(c, made.columns) and c not in (*equal, *others)))
     on = conjoined((*equal, *others))
+    if side.released is not None:
+        made, frame = fed_keys(statement, side.released, made, frame, conjuncts(on), _at(one.node))
     if how is How.LEFT:
         return Bound(Lookup(bound.rel, made, Join.LEFT, on), frame, bound.kept)
     kept = bound.kept | {made.name} if how is How.RIGHT else bound.kept
@@ -283,6 +295,7 @@ def _half(statement: Statement, left: Side, one: Step) -> Side:
     """SEMI and ANTI JOIN: left rows with a partner, or without one. Only the left side is visible above."""
     match left, one.right:
         case Open(), Open():
+            _check_read(statement, left, one.right, one)
             return replace(_public(statement, left, one.right, one), frame=left.frame)
         case Open(), Bound():
             message = f"{one.how.name} JOIN would keep rows of a public table by what is private"

@@ -147,7 +147,7 @@ def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     for name, places in _by_table(keys, publics, steady).items():
         ids = tuple(_column(keys[i]).id for i in places)
         prune = tuple(fact for fact in known if _reads_only(fact, {c.id for c in publics[name].columns}))
-        found.append(KeySource(places, _origin(keys, places), public=publics[name], columns=ids, prune=prune))
+        found.append(KeySource(places, _origin(keys, places, publics[name]), public=publics[name], columns=ids, prune=prune))
     covered = {place for source in found for place in source.positions}
     for place, keyed_one in enumerate(keys):
         if place not in covered:
@@ -187,8 +187,9 @@ def _column(one: Keyed) -> Column:
     return one.key.value
 
 
-def _origin(keys: Sequence[Keyed], places: Sequence[int]) -> str:
-    return "rows of the public table: " + ", ".join(_column(keys[i]).name for i in places)
+def _origin(keys: Sequence[Keyed], places: Sequence[int], public: Public) -> str:
+    what = "rows of the public table: " if public.filled is None else "what was released before: "
+    return what + ", ".join(_column(keys[i]).name for i in places)
 
 
 def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:

@@ -50,6 +50,7 @@ class Lifter:
     window: Callable[[Lifter, exp.Window], str]  # how a window is read; it reads its arguments as cells
     scalar: Callable[[exp.Expr], Released]  # how a subquery that is a value is read
     types: list[Type | None] = field(default_factory=list)  # of the outputs, where they are known
+    unique: frozenset[int] | None = None  # places of the outputs that tell rows apart, where some are known to
     scalars: list[Released] = field(default_factory=list)
     subqueries: dict[int, str] = field(default_factory=dict)  # their columns, by id of their node
     windows: list[str] = field(default_factory=list)
@@ -98,6 +99,11 @@ class Lifter:
     def ties(self) -> tuple[str, ...]:
         """The columns that tell its rows apart."""
         raise NotImplementedError
+
+    @property
+    def apart(self) -> tuple[str, ...] | None:
+        """The columns whose values tell its rows apart, if any do."""
+        return self.ties
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         """The column of the table that the node is, as a key of GROUP BY; None where it is none."""

@@ -12,7 +12,7 @@ from itertools import count, islice
 from sqlglot import exp
 
 from dpquery.errors import Position, Refused
-from dpquery.plan.draft import Block
+from dpquery.plan.draft import Block, Feed
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.schema.model import Column as Declared
 from dpquery.schema.model import Schema, Table, ViaUnit
@@ -62,9 +62,11 @@ class Statement:
     reports: set[int] = field(default_factory=set)  # of `used`, those with a report_format
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
     blocks: list[Block] = field(default_factory=list)  # releases, those that others read first
+    feeds: list[Feed] = field(default_factory=list)  # what the release that is being read takes from earlier ones
     warnings: list[str] = field(default_factory=list)
     noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
     copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise
+    hidden: set[str] = field(default_factory=set)  # columns of released lists that nothing below the noise may read
     cards: dict[str, str] = field(default_factory=dict)  # of aggregates, by the appearance of their table and their name
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
@@ -228,6 +230,9 @@ class Scope:
         names = [f.name for s in self.frame.sources if table is None or fold(s.alias) == fold(table) for f in s.fields]
         where = f" in {table!r}" if table is not None else ""
         known = ", ".join(dict.fromkeys(names))[:200]
+        if fold(name) in self.statement.hidden:
+            message = f"of a released list private rows read its keys alone, and {name!r} is none that they are joined on"
+            raise self.statement.refuse("RELEASED_JOIN", message, node, "conditions on it in a subquery of FROM, (SELECT key FROM .. WHERE ..)")
         message = f"no column {name!r}{where}{near(name, names)}"
         text = f"'{name}' in single quotes, if a text is meant; else " if table is None and quoted(node) and name.isprintable() else ""
         return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"{text}one of {known}" if known else None)

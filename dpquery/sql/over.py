@@ -30,7 +30,10 @@ OFFERED = "COUNT, SUM, AVG, MIN, MAX or MEDIAN of released values"
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """Released relations joined: SQL with columns c0, c1, .. as `cells` and the row numbers of `rows`; `places` has each column's place by id."""
+    """Released relations joined: SQL with columns c0, c1, .. as `cells` and the row numbers of `rows`; `places` has each column's place by id.
+
+    `unique` are places of columns that tell its rows apart, where some are known to.
+    """
 
     sql: str
     cells: tuple[Cell, ...]
@@ -38,6 +41,7 @@ class Flat:
     frame: Frame
     places: Mapping[int, int]
     single: bool = False  # one row at most
+    unique: frozenset[int] | None = None
 
 
 def flat(statement: Statement, released: Released, alias: str, names: Sequence[str], place: int) -> Flat:
@@ -45,7 +49,8 @@ def flat(statement: Statement, released: Released, alias: str, names: Sequence[s
     called = [names[i] if i < len(names) else cell.name for i, cell in enumerate(released.cells)]
     columns = [Column(next(statement.ids), name, cell.type or NULL) for name, cell in zip(called, released.cells, strict=True)]
     frame = Frame((Source(alias, tuple(Field(c.name, c) for c in columns), place),))
-    return Flat(released.sql, released.cells, released.rows, frame, {c.id: i for i, c in enumerate(columns)}, released.single)
+    places = {c.id: i for i, c in enumerate(columns)}
+    return Flat(released.sql, released.cells, released.rows, frame, places, released.single, released.unique)
 
 
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
@@ -127,7 +132,8 @@ def _merged(
         merged = [one for one in merged if fold(one.name) != fold(name)] + [Merged(name, value, where[0] | where[1])]
     items += [f"l.{alias}" for alias, _ in left.rows] + [f"r.{alias}" for alias, _ in right.rows]
     sql = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {way} JOIN ({right.sql}) AS r ON {test}"
-    return Flat(sql, tuple(cells), both.rows, Frame(both.frame.sources, tuple(merged)), places, left.single and right.single)
+    both_unique = None if left.unique is None or right.unique is None else left.unique | {len(left.cells) + place for place in right.unique}
+    return Flat(sql, tuple(cells), both.rows, Frame(both.frame.sources, tuple(merged)), places, left.single and right.single, both_unique)
 
 
 # ---- SELECT --------------------------------------------------------------------------------------------------------------------------
@@ -151,6 +157,10 @@ class Over(Lifter):
     @property
     def ties(self) -> tuple[str, ...]:
         return tuple(alias for alias, _ in self.flat.rows) or tuple(f"c{i}" for i in range(len(self.flat.cells)))
+
+    @property
+    def apart(self) -> tuple[str, ...] | None:
+        return None if self.flat.unique is None else tuple(f"c{i}" for i in self.flat.unique)
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         return None
@@ -309,7 +319,7 @@ def released(lifter: Lifter, post: Post, single: bool) -> Released:
     cells = tuple(
         Cell(output.name, kind, output.noisy, output.interval if post.rows else None) for output, kind in zip(post.outputs, types, strict=True)
     )
-    return Released(post.sql, cells, post.rows, single)
+    return Released(post.sql, cells, post.rows, single, lifter.unique)
 
 
 def united(statement: Statement, node: exp.SetOperation, left: Released, right: Released, distinct: bool) -> Released:
@@ -333,6 +343,6 @@ def united(statement: Statement, node: exp.SetOperation, left: Released, right: 
     )
     if not keep:
         sql = f"SELECT {', '.join(names)} FROM ({left.sql}) {word}{'' if distinct else ' ALL'} SELECT {', '.join(names)} FROM ({right.sql})"
-        return Released(sql, cells)
+        return Released(sql, cells, unique=frozenset(range(len(cells))) if distinct else None)
     sql = f"SELECT {', '.join(mine)} FROM ({left.sql}) UNION ALL SELECT {', '.join(theirs)} FROM ({right.sql})"
     return Released(sql, cells, (*left.rows, *right.rows))

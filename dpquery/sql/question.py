@@ -17,13 +17,14 @@ from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql import split
 from dpquery.sql.dialect import parse_view
+from dpquery.sql.feeds import listed
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.refuse import near
 from dpquery.sql.select import Env, alias_of, named_item, star, tables
-from dpquery.sql.sides import Bound, Released, moved
+from dpquery.sql.sides import Bound, Open, Released, moved
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses, whole_number
 from dpquery.sql.titles import title
 from dpquery.sql.windows import window
@@ -42,14 +43,15 @@ class Sort(Enum):
 def question(statement: Statement, tree: exp.Expr) -> Question:
     """The statement, read in full."""
     reader, node = Reader(statement), bare(tree)
+    env = Env(lists=reader)
     if not isinstance(node, exp.Select | exp.SetOperation):
         raise statement.refuse("NOT_A_SELECT", f"{type(node).__name__.upper()} is not answered: only SELECT is", node, "a SELECT statement")
     outermost = None
-    if isinstance(node, exp.Select) and (reader.is_block(node, Env()) or not reader.is_above(node, Env())):
-        _, post = block(statement, node, Env(), reader)
+    if isinstance(node, exp.Select) and (reader.is_block(node, env) or not reader.is_above(node, env)):
+        _, post = block(statement, node, env, reader)
         outermost = len(statement.blocks) - 1
     else:
-        post = reader.above(node, Env(), inner=False)[1]
+        post = reader.above(node, env, inner=False)[1]
     check_named(statement)
     return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost)
 
@@ -121,7 +123,7 @@ class Reader:
         if text is None or fold(name) in env.views:
             return Sort.PUBLIC
         try:
-            return self.sort(parse_view(text), Env(views=env.views | {fold(name)}))
+            return self.sort(parse_view(text), Env(views=env.views | {fold(name)}, lists=self))
         except Refused:
             return Sort.PRIVATE  # whoever reads it says what is wrong
 
@@ -255,7 +257,7 @@ class Reader:
             raise AssertionError("what is released is a query")
         try:
             inner = Reader(replace(statement, source=text, named={}, clauses={}), self.sorts, self.known, self.held)
-            found = inner._once(parse_view(text), Env(views=env.views | {fold(name)}))
+            found = inner._once(parse_view(text), Env(views=env.views | {fold(name)}, lists=inner))
         except Refused as wrong:
             raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
         return flat(statement, found, alias or name, names, place)
@@ -298,6 +300,17 @@ class Reader:
         """Whether a subquery's rows are released ones."""
         return self.sort(node, env) is Sort.RELEASED
 
+    def lists(self, node: exp.Expr, env: Env) -> bool:
+        """Whether a relation of FROM has released rows."""
+        return self._source(node, env) is Sort.RELEASED
+
+    def listed(self, statement: Statement, node: exp.Expr, env: Env, place: int) -> Open:
+        """A relation of FROM, or a subquery of IN, whose rows are released, as one that private rows are joined with."""
+        own = self if statement.blocks is self.statement.blocks else Reader(statement, self.sorts, held=self.held)  # of a trial nothing is kept
+        if isinstance(node, exp.Table | exp.Subquery):
+            return listed(statement, own._relation(node, env, place))
+        return listed(statement, flat(statement, own.released(node, env), "", (), place))
+
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""
         if self.sort(node, env) is not Sort.RELEASED:
@@ -314,7 +327,7 @@ class Reader:
 
 def scratch(statement: Statement) -> Statement:
     """A copy to read something twice: nothing that is read into it counts."""
-    fresh = replace(statement, tables={}, blocks=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={})
+    fresh = replace(statement, tables={}, blocks=[], feeds=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={})
     return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
 
 
@@ -359,7 +372,7 @@ def again(statement: Statement, found: Released) -> Released:
     items = [f"c{i}" for i in range(len(found.cells))] + [f"{alias} AS {name}" for alias, name in names.items()]
     cells = tuple(replace(cell, bar=moved(cell.bar, names)) for cell in found.cells)
     rows = tuple((names[alias], table) for alias, table in found.rows)
-    return Released(f"SELECT {', '.join(items)} FROM ({found.sql})", cells, rows, found.single)
+    return Released(f"SELECT {', '.join(items)} FROM ({found.sql})", cells, rows, found.single, found.unique)
 
 
 def check_named(statement: Statement) -> None:

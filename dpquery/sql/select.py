@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -35,12 +36,29 @@ INLINED = 30  # parts of an expression that is written out where a subquery's co
 Item = tuple[str, exp.Expr | None, Scalar]  # the name of a column of SELECT, its node (None: from a star), its value
 
 
+class Lists(Protocol):
+    """Who reads relations of released values."""
+
+    def lists(self, node: exp.Expr, env: Env) -> bool:
+        """Whether a relation of FROM has released rows."""
+
+    def releases(self, node: exp.Expr, env: Env) -> bool:
+        """Whether a query has."""
+
+    def listed(self, statement: Statement, node: exp.Expr, env: Env, place: int) -> Open:
+        """Such a relation, or such a query."""
+
+
 @dataclass(frozen=True, slots=True)
 class Env:
-    """What names of relations mean besides the schema: WITH queries by folded name, each with the Env of its own text; views being read."""
+    """What names of relations mean besides the schema: WITH queries by folded name, each with the Env of its own text; views being read.
+
+    `lists` reads relations of released values.
+    """
 
     queries: Mapping[str, tuple[exp.CTE, Env]] = field(default_factory=dict)
     views: frozenset[str] = frozenset()
+    lists: Lists | None = None
 
     def within(self, statement: Statement, clause: exp.With | None) -> Env:
         """The names inside a query that has this WITH clause: each of its queries sees those before it."""
@@ -100,6 +118,8 @@ JOIN = ("this", "on", "side", "kind", "method", "using")
 def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[int]) -> Side:
     """One relation of FROM under its alias."""
     place = next(places)
+    if env.lists is not None and env.lists.lists(node, env):
+        return env.lists.listed(statement, node, env, place)
     match node:
         case exp.Table():
             side, name = _named(statement, node, env)
@@ -174,7 +194,7 @@ def _view(statement: Statement, node: exp.Table, name: str, text: str, env: Env)
         raise statement.refuse("VIEW_CYCLE", f"the view {name!r} reads itself", node, "a table, until the data owner has mended the view")
     try:
         inside = replace(statement, source=text, named={})
-        return query(inside, parse_view(text), Env(views=env.views | {fold(name)}))
+        return query(inside, parse_view(text), Env(views=env.views | {fold(name)}, lists=env.lists))
     except Refused as wrong:
         raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
 
@@ -257,7 +277,7 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
     for cte in () if clause is None else take(clause, "expressions")[0]:
         if id(cte) not in statement.queries:
             _, inside = env.queries[fold(alias_of(statement, cte)[0])]
-            query(replace(statement, tables={}, blocks=[], warnings=[]), take(cte, "this", "alias")[0], inside)
+            query(replace(statement, tables={}, blocks=[], feeds=[], warnings=[]), take(cte, "this", "alias")[0], inside)
 
 
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
@@ -273,8 +293,8 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     """The subquery of EXISTS or IN. Its rows count once, so that DISTINCT says nothing."""
     while isinstance(node, exp.Subquery):
         (node,) = take(node, "this")
-    if not semi.plain(node):
-        side = query(statement, node, env)
+    if not semi.plain(node) or (_releases(node, env) and not semi.reads_outside(node)):
+        side = env.lists.listed(statement, node, env, 0) if env.lists is not None and _releases(node, env) else query(statement, node, env)
         return semi.Inner(side, tuple(f.value for f in side.frame.fields()), (), Scope(side.frame, statement))
     items, clause, distinct, first, joins, where = take(node, "expressions", "with_", "distinct", "from_", "joins", "where")
     _check_distinct(statement, distinct)
@@ -295,8 +315,15 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     return semi.Inner(side, values, across, scope)
 
 
+def _releases(node: exp.Expr, env: Env) -> bool:
+    return env.lists is not None and env.lists.releases(node, env)
+
+
 def _public_rows(statement: Statement, side: Open, nodes: Sequence[exp.Expr], scope: Scope) -> Open:
     """The rows of a public relation for which the conditions hold, under the same names."""
+    if side.released is not None:
+        message = "conditions on released rows alone do not stand beside those on the rows outside"
+        raise statement.refuse("RELEASED_JOIN", message, nodes[0], "these in a subquery of FROM, (SELECT .. FROM .. WHERE ..) AS r")
     for node in nodes:
         condition(node, scope, "WHERE")
     items = [(c.name, c, c) for c in side.columns]

@@ -16,12 +16,12 @@ from dpquery.plan.coerce import Mismatch
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Join, Lookup, Public, Semi
 from dpquery.plan.scalar import Scalar, conjuncts, replaced
-from dpquery.sql.fields import take, unset
+from dpquery.sql.fields import peek, take, unset
 from dpquery.sql.joins import suggestion
-from dpquery.sql.names import Scope, Statement
+from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.partners import conjoined, never_null, partnered, tied
 from dpquery.sql.rowwise import condition, expression
-from dpquery.sql.sides import Bound, Open, Side, closed, equality
+from dpquery.sql.sides import Bound, Open, Side, closed, distinct, equality
 
 
 class Test(NamedTuple):
@@ -72,6 +72,14 @@ def plain(node: exp.Expr) -> bool:
     return isinstance(node, exp.Select) and all(name in known or unset(value) for name, value in node.args.items())
 
 
+def reads_outside(node: exp.Expr) -> bool:
+    """Whether a query's WHERE names a table that is not in its own FROM."""
+    first, joins, where = (peek(node, name) for name in ("from_", "joins", "where"))
+    own = {fold(one.this.alias_or_name) for one in (first, *(joins or ())) if one is not None}
+    read = () if where is None else where.find_all(exp.Column)
+    return any(column.table and fold(column.table) not in own for column in read)
+
+
 def split(nodes: Sequence[exp.Expr], scope: Scope) -> tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]]:
     """Those of the conditions that read the subquery's own rows alone, and the others."""
     own, across = list[exp.Expr](), list[exp.Expr]()
@@ -102,6 +110,9 @@ def _equal(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tupl
     """`value = the subquery's column`, and both sides of it; None for EXISTS."""
     if test.value is None:
         return None
+    if isinstance(inner.side, Open) and inner.side.released is not None and not inner.values:
+        message = "the type of the released values is not known"
+        raise statement.refuse("IN_SUBQUERY", message, test.node, "a subquery of one key, or of one aggregate")
     if len(inner.values) != 1:
         message = f"IN compares one value with a subquery of {len(inner.values)} columns"
         raise statement.refuse("IN_SUBQUERY", message, test.node, "a subquery of one column")
@@ -162,8 +173,7 @@ def _public(statement: Statement, side: Bound, inner: Inner, right: Open, test: 
         return _partnered(side, made, across, test.negated)
     if not test.negated:
         if not across and equality(equal[0]) is not None and equal[2] in made.columns:
-            place = made.columns.index(equal[2])
-            once = Public(made.name, f"SELECT DISTINCT c{place} FROM ({made.sql}) AS q", made.columns[place : place + 1])
+            once = distinct(statement, made, [made.columns.index(equal[2])])
             return Bound(Lookup(side.rel, once, Join.INNER, equal[0]), side.frame, side.kept)
         return _partnered(side, made, (*across, equal[0]), False)
     for one in (equal[0], *_null(*equal[1:])):  # any of them leaves NOT IN false or undecided

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from dpquery.plan.draft import Affine, Combined, Constant, Either, Ratio
+from sqlglot import TokenType
+from sqlglot.tokens import Tokenizer
+
+from dpquery.plan.draft import Affine, Combined, Constant, Either, Feed, Ratio
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, output
+from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, output
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
 from dpquery.privacy.locality import fixed, rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
@@ -17,12 +20,16 @@ from dpquery.values.types import Kind, Type
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A public relation not yet joined to a private one: SQL over public tables whose columns c0, c1, .. are `columns`, in order."""
+    """A public relation not yet joined to a private one: SQL over public tables whose columns c0, c1, .. are `columns`, in order.
+
+    Of released values `sql` only stands for them, and `released` is where they come from, cast to the columns' types.
+    """
 
     sql: str
     columns: tuple[Column, ...]
     frame: Frame
     tables: tuple[str, ...]
+    released: Released | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +59,15 @@ class Cell:
 class Released:
     """A relation of released values: SQL over noisy tables, its columns c0, c1, .. as `cells`, then the row numbers of those in `rows`.
 
-    A row number's column is called as its table appears; `rows` says of which table it is. `single`: it surely has one row at most.
+    A row number's column is called as its table appears; `rows` says of which table it is. `single`: it surely has one row at most. `unique`: places
+    of columns that surely tell its rows apart; None where none are known.
     """
 
     sql: str
     cells: tuple[Cell, ...]
     rows: tuple[tuple[str, str], ...] = ()
     single: bool = False
+    unique: frozenset[int] | None = None
 
 
 def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
@@ -68,11 +77,31 @@ def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
 
 
 def closed(statement: Statement, side: Open) -> tuple[Public, Frame]:
-    """The public relation under a name of its own, and the frame whose columns say that they come from it."""
+    """The public relation under a name of its own, and the frame whose columns say that they come from it. Released values are noted to be fed."""
     name = f"public_{next(statement.publics)}"
     renamed: dict[Scalar, Scalar] = {column: replace(column, public=name) for column in side.columns}
     columns = tuple(column for column in renamed.values() if isinstance(column, Column))
-    return Public(name, side.sql, columns), substituted(side.frame, renamed)
+    filled = None if side.released is None else Filling.ROW if side.released.single else Filling.KEYS
+    if side.released is not None and filled is not None:
+        statement.feeds.append(feed(statement, name, side.released.sql, tuple(c.type for c in columns), filled))
+    return Public(name, side.sql, columns, filled), substituted(side.frame, renamed)
+
+
+def feed(statement: Statement, name: str, sql: str, types: tuple[Type, ...], filling: Filling) -> Feed:
+    """What fills the public relation of this name, with the noisy tables that it comes from."""
+    known = {block.name for block in statement.blocks}
+    read = (token.text for token in Tokenizer().tokenize(sql) if token.token_type is TokenType.VAR)
+    return Feed(name, sql, types, filling, tuple(sorted(known.intersection(read))))
+
+
+def distinct(statement: Statement, made: Public, places: Sequence[int]) -> Public:
+    """The different rows that the public relation has in these columns."""
+    items = ", ".join(f"c{place}" for place in places)
+    for i, one in enumerate(statement.feeds):
+        if one.public == made.name:
+            sql = f"SELECT DISTINCT {items} FROM ({one.sql}) AS q({', '.join(f'c{j}' for j in range(len(one.types)))})"
+            statement.feeds[i] = replace(one, sql=sql, types=tuple(one.types[place] for place in places))
+    return replace(made, sql=f"SELECT DISTINCT {items} FROM ({made.sql}) AS q", columns=tuple(made.columns[place] for place in places))
 
 
 def computed(statement: Statement, side: Bound) -> Bound:

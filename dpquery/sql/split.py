@@ -63,6 +63,7 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
         edges.check_places(above.statement, nodes, parts.distinct)
     outputs = tuple(_output(above, name, node, one) for (name, _), node, one in zip(parts.items, lifted, shown, strict=True))
     above.types[:] = [above.kind(node.name) if isinstance(node, exp.Column) else None for node in lifted]
+    above.unique = frozenset(range(len(outputs))) if parts.distinct else _unique(above.apart, lifted)
     called = [f"c{i}" if inner else quoted(output.name) for i, output in enumerate(outputs)]
     source = _source(above, having, qualify)
     limits = f"{'' if parts.limit is None else f' LIMIT {parts.limit}'}{'' if parts.offset is None else f' OFFSET {parts.offset}'}"
@@ -76,6 +77,12 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     order = [term.text + term.direction for term in terms] + [f"t.{name} NULLS LAST" for name in above.ties]
     ordered = f" ORDER BY {', '.join(order)}" if order and not (inner and not limits) else ""
     return Post(f"SELECT {', '.join(names)} FROM {source}{ordered}{limits}", outputs, tuple((alias, name) for alias, name, _ in rows), places)
+
+
+def _unique(apart: Sequence[str] | None, lifted: Sequence[exp.Expr]) -> frozenset[int] | None:
+    """The places of outputs that tell the rows apart: where they are all shown, columns of the table that do."""
+    names = [node.name if isinstance(node, exp.Column) else None for node in lifted]
+    return None if apart is None or not set(apart) <= set(names) else frozenset(names.index(name) for name in apart)
 
 
 def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:

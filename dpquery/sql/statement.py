@@ -19,7 +19,7 @@ from dpquery.sql import options as settings
 from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
-from dpquery.sql.feeds import Readers, fed
+from dpquery.sql.feeds import Readers, fed, key_table
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
@@ -64,7 +64,7 @@ def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, 
     """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it."""
     name = table_name(next(statement.noisy))
     chosen = settings.chosen(statement, clause(statement, select) or ())
-    own = replace(statement, tables={}, rows=chosen.rows)
+    own = replace(statement, tables={}, feeds=[], rows=chosen.rows)
     ctes, first, joins = take(select, *ALL)[:3]
     clauses = read_clauses(own, select)
     inside = env.within(own, ctes)
@@ -129,7 +129,7 @@ def _block(
     for alias, _, node in items:
         if alias:
             aliases.setdefault(fold(alias), node)
-    below, where, feeds = fed(statement, side, clauses.where, env, readers)
+    below, where = fed(statement, side, clauses.where, env, readers)
     whole = replace(kept(statement, below, conjunct_nodes(where), env, aliases), frame=side.frame)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
@@ -153,8 +153,9 @@ def _block(
         asks=asks,
         contributions=settings.contributions(statement, chosen, whole.rel, bool(keys), asks, first),
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
+        listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
-    statement.blocks.append(Block(name, draft, chosen.price, feeds))
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds)))
     statement.warnings.extend(warnings)
     return above, post
 

@@ -32,6 +32,7 @@ from dpquery.plan.release import (
     PrivateKeys,
     Product,
     Release,
+    ReleasedKeys,
     RowWeights,
     UnitMean,
     Units,
@@ -57,7 +58,7 @@ class Data:
 
 def run(release: Release, data: Data) -> Groups:
     """Per group the exact integer of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
-    cells = cells_and_sets(release.table, data, listed(release))
+    cells = cells_and_sets(release.table, data, listed(release, data))
     parts = release.table.parts
     gathered: dict[tuple[Any, ...], list[list[int | Set]]] = {}
     for (_, key), values in cells.items():
@@ -67,8 +68,8 @@ def run(release: Release, data: Data) -> Groups:
     match release.keys:
         case NoKeys():
             shown: Iterable[tuple[Any, ...]] = [()]
-        case ListedKeys(rows=rows):
-            shown = rows
+        case ListedKeys() | ReleasedKeys():
+            shown = listed(release, data) or ()
         case PrivateKeys():
             shown = sums
         case _:
@@ -77,7 +78,9 @@ def run(release: Release, data: Data) -> Groups:
     return {key: tuple(sums.get(key, nothing)) for key in shown}
 
 
-def listed(release: Release) -> set[tuple[Any, ...]] | None:
+def listed(release: Release, data: Data) -> set[tuple[Any, ...]] | None:
+    if isinstance(release.keys, ReleasedKeys):
+        return {row[1:] for row in data.publics[release.keys.public.name]}
     return set(release.keys.rows) if isinstance(release.keys, ListedKeys) else None
 
 

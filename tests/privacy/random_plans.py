@@ -21,6 +21,7 @@ from dpquery.plan.functions import call
 from dpquery.plan.inside import Reduce, Reduction, Whole
 from dpquery.plan.rel import (
     Compute,
+    Filling,
     Group,
     Hop,
     Join,
@@ -98,6 +99,11 @@ class World:
     def public(self, table: str) -> Public:
         name = f"p{next(iter(self.names))}_{table}"
         return Public(name, f"SELECT * FROM data.main.{name}", tuple(self.column(n, t, public=table) for n, t in PUBLICS[table]))
+
+    def released(self, filled: Filling, *types: Type) -> Public:
+        """What is filled between two releases."""
+        name = f"p{next(iter(self.names))}_released"
+        return Public(name, f"SELECT * FROM data.main.{name}", tuple(self.column("f", t, public=name) for t in types), filled)
 
 
 # ---- random expressions and relations ------------------------------------------------------------------------------------------------
@@ -223,6 +229,8 @@ def _along_the_path(world: World) -> Private:
 def _semi(world: World, left: Private, depth: int) -> Private:
     random = world.random
     right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else relation(world, depth - 1)
+    if random.random() < 0.1:
+        right = world.released(random.choice(list(Filling)), STRING, INTEGER)
     theirs = right.columns if isinstance(right, Public) else output(right)
     on = condition(random, (*output(left), *theirs)) if random.random() < 0.7 else None
     same = [(a, b) for a in output(left) for b in theirs if a.type == b.type == STRING]
@@ -247,6 +255,8 @@ def _stack(world: World, left: Private, right: Private) -> Private:
 def _lookup(world: World, below: Private) -> Private:
     random = world.random
     strings = [c for c in output(below) if c.type == STRING]
+    if random.random() < 0.2:
+        return _released(world, below)
     public = world.public(random.choice(list(PUBLICS)))
     on = call("eq", random.choice(strings), public.columns[0]) if strings else call("eq", public.columns[1], public.columns[1])
     if random.random() < 0.3:
@@ -254,6 +264,20 @@ def _lookup(world: World, below: Private) -> Private:
     if random.random() < 0.15:
         return Lookup(below, public, random.choice([Join.INNER, Join.LEFT]), None)
     return Lookup(below, public, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _released(world: World, below: Private) -> Private:
+    """A released list, each of its columns compared with one of the relation's; or a released row."""
+    random = world.random
+    held = [c for c in output(below) if c.type in (STRING, INTEGER)]
+    join = random.choice([Join.INNER, Join.LEFT])
+    if not held or random.random() < 0.3:
+        row = world.released(Filling.ROW, STRING, INTEGER)
+        return Lookup(below, row, join, condition(random, row.columns) if random.random() < 0.5 else None)
+    compared = random.sample(held, min(len(held), random.randint(1, 2)))
+    made = world.released(Filling.KEYS, *(c.type for c in compared))
+    tests = [call("eq", *random.sample([a, b], 2)) for a, b in zip(compared, made.columns, strict=True)]
+    return Lookup(below, made, join, tests[0] if len(tests) == 1 else call("and", *tests))
 
 
 # ---- random drafts -------------------------------------------------------------------------------------------------------------------
@@ -270,7 +294,8 @@ def draft(random: Random) -> Draft:
     given = Contributions(*(random.randint(1, 3) for _ in range(3)), weights, random.random() < 0.5, random.random() < 0.5)
     asks = tuple(_ask(random, held, i, given) for i in range(random.randint(0 if keys else 1, 3)))
     source = (KeySource(tuple(range(len(keys))), "a list", literals=((),)),) if public else ()
-    return Draft(rel, keys, source, asks, given, minimum=random.choice([1, 1, 2]))
+    listed = world.released(Filling.KEYS, INTEGER, *(key.type for key in keys)) if public and random.random() < 0.3 else None
+    return Draft(rel, keys, source, asks, given, random.choice([1, 1, 2]), listed)
 
 
 def _key(random: Random, known: Sequence[Column], i: int) -> Key:
@@ -369,7 +394,7 @@ def facts(plan: Draft, data: Data, random: Random) -> Facts:
     looked = [rel for rel in walk(plan.input) if isinstance(rel, Lookup)]
     times = 101 if len(looked) == 1 and random.random() < 0.1 else 1
     fanouts = {rel.public.name: times * _fanout(rel, data) for rel in looked}
-    keys = tuple(product(*(_values(key) for key in plan.keys))) if plan.sources else None
+    keys = tuple(product(*(_values(key) for key in plan.keys))) if plan.sources and plan.listed is None else None
     return Facts(fanouts, keys and keys[: random.choice([0, 1, None, None, None, None])], "a list", random.choice(["", "a table"]))
 
 
@@ -380,6 +405,8 @@ def _values(key: Key) -> tuple[Value, ...]:
 def _fanout(rel: Lookup, data: Data) -> int:
     """The most public rows that one private row can meet: the largest multiplicity of the first column, or the table's size."""
     rows = data.publics[rel.public.name]
+    if rel.public.filled is not None:
+        return 1
     keyed = rel.on is not None and rel.public.columns[0] in columns(rel.on)
     return max(Counter(row[0] for row in rows if row[0] is not None).values(), default=0) if keyed else len(rows)
 
@@ -405,9 +432,16 @@ def unit_rows(random: Random, unit: int, most: int = 5) -> Bag:
 
 
 def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
-    """The public tables of a draft, unique or not."""
+    """The public tables of a draft, unique or not; those filled later hold rows that all differ, or one at most."""
     found: dict[str, list[tuple[Any, ...]]] = {}
+    if plan.listed is not None:
+        keys = list(product(*(_values(key) for key in plan.keys)))
+        found[plan.listed.name] = [(i, *key) for i, key in enumerate(random.sample(keys, random.randint(0, len(keys))))]
     for public in read_by(plan.input):
+        if public.filled is not None:
+            every = list(product(*((*COUNTRIES, *ITEMS, None) if c.type == STRING else (*range(4), None) for c in public.columns)))
+            found[public.name] = random.sample(every, random.randint(0, 1 if public.filled is Filling.ROW else min(20, len(every))))
+            continue
         keys = [*COUNTRIES, *ITEMS]
         many = random.choice([1, 1, 2])
         found[public.name] = [(k, f"{k}{i}" if public.columns[1].type == STRING else i) for k in keys for i in range(many) if random.random() < 0.9]

@@ -48,7 +48,7 @@ HERE = Position(1, 1)
 def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
     s = sample(seed)
     limits = enforced(s.release)
-    cells = unit_cells(s.release.table, s.data, listed(s.release))
+    cells = unit_cells(s.release.table, s.data, listed(s.release, s.data))
     match limits.bounding:
         case GroupCap(groups=groups):
             assert all(

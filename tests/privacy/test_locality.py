@@ -58,7 +58,7 @@ def stays_local(seed: int) -> bool:
         data = rp.together(neighbour(s.units, gone, s.random), s.public)
         if any(of_unit(rel, s.data, v) != of_unit(rel, data, v) for rel in relations for v in others):
             return False
-        before, after = (unit_cells(s.release.table, d, listed(s.release)) for d in (s.data, data))
+        before, after = (unit_cells(s.release.table, d, listed(s.release, d)) for d in (s.data, data))
         if {at: c for at, c in before.items() if at[0] != gone} != {at: c for at, c in after.items() if at[0] != gone}:
             return False
     data = rp.together(rp.without(s.units, gone), s.public)

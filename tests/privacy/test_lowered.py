@@ -16,7 +16,7 @@ from dpquery.backends import relation
 from dpquery.backends.lower import lower
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import publics
-from dpquery.plan.release import Release
+from dpquery.plan.release import Release, ReleasedKeys
 from dpquery.privacy import bound, enforced, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.values.types import FLOAT, INTEGER, STRING, Adjacency, Type
@@ -37,7 +37,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 def fill(con: duckdb.DuckDBPyConnection, release: Release, data: Data) -> None:
     for table, columns in rp.PHYSICAL.items():
         _table(con, table, [(name, type) for name, type, _ in columns], [tuple(row[c[0]] for c in columns) for row in data.tables[table]])
-    for public in publics(release.table.input):
+    for public in (*publics(release.table.input), *([release.keys.public] if isinstance(release.keys, ReleasedKeys) else [])):
         _table(con, public.name, [(f"c{i}", c.type) for i, c in enumerate(public.columns)], list(data.publics[public.name]))
         con.execute(f"DROP TABLE IF EXISTS {public.name}")
         con.execute(relation.made(public))
@@ -61,8 +61,9 @@ def run_sql(con: duckdb.DuckDBPyConnection, release: Release, data: Data) -> Gro
     lowered = lower(release, SALT)
     wide = len(release.table.parts)
     found = {tuple(row[: len(row) - wide]): tuple(row[len(row) - wide :]) for row in con.execute(lowered.text).fetchall()}
-    if lowered.listed is not None:
-        return {key: found.get((i,), (0,) * wide) for i, key in enumerate(lowered.listed)}
+    rows = [row[1:] for row in data.publics[release.keys.public.name]] if isinstance(release.keys, ReleasedKeys) else lowered.listed
+    if rows is not None:
+        return {key: found.get((i,), (0,) * wide) for i, key in enumerate(rows)}
     return found
 
 

@@ -20,6 +20,7 @@ import upper
 from checked import check
 from grammar import Statement, renamed
 from relations import views
+from released import lists
 from several import ABOVE, combined, usable
 from sqlglot import exp
 from statements import about, statement
@@ -84,6 +85,7 @@ def several() -> tuple[Question, ...]:
         found.append(read(f"SELECT count(*) AS n, (SELECT count(*) FROM {unit}) AS m FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} UNION ALL SELECT count(*) FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} WHERE 3 < (SELECT count(*) FROM {unit})", one.schema))
+        found += [read(text, one.schema) for text in lists(one)]
         one.con.close()
     return tuple(found)
 
@@ -166,6 +168,7 @@ NEVER = {
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
     **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
+    **dict.fromkeys(("Feed.types=empty", "Feed.tables=empty"), "what is fed has columns, and comes from a release"),
     **dict.fromkeys(("Column.nullable=False",), "no column is known to hold no NULL"),
 }
 """Options that no statement can have, each with the reason. Caps stand in bounded plans only, which the neighbour machine walks."""

@@ -1,0 +1,54 @@
+"""Relations that are filled between the releases of a statement: what is claimed of a release before it is known what they hold."""
+
+from __future__ import annotations
+
+from dpquery.errors import Fault
+from dpquery.plan.rel import Filling, Lookup
+from dpquery.plan.release import GroupCap, Idle, Release, ReleasedKeys
+from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
+
+
+def met_once(rel: Lookup) -> str:
+    """L25. A join with a relation that is filled later multiplies no row, whatever it will hold.
+
+    Given   the public relation will hold one row at most (ROW), or rows that all differ (KEYS); of KEYS each column stands in an equality of ON
+            with an expression of its type that reads none of its columns.
+    Claim   a private row meets at most one of its rows, so that a fan-out of 1 is true (R4, L9, L10).
+    Proof   ROW: there are no two. KEYS: rows that one private row meets have its values in all of their columns, and so are one row. A NULL
+            equals nothing.
+    Tight   A row that comes twice is met twice: test_l25_a_list_with_a_row_twice_is_caught
+    Source  docs/pitfalls.md N9, A3.
+    """
+    if rel.public.filled is Filling.KEYS:
+        own = {column.id for column in rel.public.columns}
+        compared = {found for part in conjuncts(rel.on) for found in _compared(part, own)}
+        if compared != own:
+            raise Fault("PLAN_BROKEN", "a released list is joined by less than all of its columns (L25)")
+    return "L25"
+
+
+def _compared(part: Scalar, own: set[int]) -> set[int]:
+    """The column of the relation that the condition says is equal to what is not of it."""
+    match part:
+        case Call(function="eq", args=(left, right)) if left.type == right.type:
+            pairs = ((left, right), (right, left))
+            return {one.id for one, other in pairs if isinstance(one, Column) and one.id in own and not {c.id for c in columns(other)} & own}
+        case _:
+            return set()
+
+
+def any_list(release: Release) -> str:
+    """C15. Where the key list is released by an earlier part of the statement, claims hold for every list.
+
+    Given   a release whose keys are a list that is filled later, of different tuples; rows of other keys are dropped.
+    Claim   C6 or C7 bound its sums without a number of keys, and no cap is idle because of one: l0 is the cap on groups, whatever the list.
+    Proof   Given what was released before, the list is a constant, the same for neighbours (P8). Dropping the rows of other keys keeps cells
+            functions of their unit's rows (L8), and a cap that is lowered keeps a unit in so many groups whatever their number. C5, and the
+            number of keys in C6, would read the list: plans that do are refused here. All of its keys appear with noise of their own (M6).
+    Tight   More keys than the cap: test_c15_a_unit_reaches_the_cap_on_a_released_list
+    Source  Dwork and Roth 2014, theorem 3.16; docs/pitfalls.md A2, A3.
+    """
+    bounding = release.table.bounding
+    if isinstance(release.keys, ReleasedKeys) and isinstance(bounding, GroupCap) and bounding.idle in (Idle.ALL_KEYS, Idle.NO_KEYS):
+        raise Fault("PLAN_BROKEN", "a cap on groups is left out for the sake of a list that is not known (C15)")
+    return "C15"

@@ -1,0 +1,49 @@
+"""Statements in which a list of released keys stands on the private side of a later release, over the data sets of worlds.py."""
+
+from __future__ import annotations
+
+from worlds import World
+
+from dpquery.values.types import DATE, INTEGER, STRING
+
+LISTED = "SELECT {k}, count(*) AS how_many FROM {t} GROUP BY {k} HAVING count(*) > {few}"
+FORMS: tuple[str, ...] = (
+    "SELECT {k}, count(*) AS how_many FROM {t} WHERE {k} {in_list} GROUP BY {k}",
+    "SELECT count(*) AS how_many FROM {t} WHERE {k} {in_list}",
+    "SELECT count(*) AS how_many FROM {t} WHERE {k} {not_in_list}",
+    "SELECT {k}, count(*) AS how_many FROM {t} AS a SEMI JOIN {list} AS r USING ({k}) GROUP BY {k}",
+    "SELECT r.{k}, count(a.{k}) AS how_many FROM {t} AS a RIGHT JOIN {list} AS r ON a.{k} = r.{k} GROUP BY r.{k}",
+    "SELECT r.{k} IS NULL AS other, count(*) AS how_many FROM {t} AS a LEFT JOIN {list} AS r ON r.{k} = a.{k} GROUP BY other",
+    "SELECT a.{k}, count(*) AS how_many FROM {t} AS a JOIN {list} AS r ON a.{k} = r.{k} GROUP BY a.{k}",
+)
+"""With `{list}` a relation of different keys, `{in_list}` and `{not_in_list}` what follows a value."""
+
+
+def keyed(made: World) -> list[tuple[str, str]]:
+    """Private tables with a column that can be a key, other than what identifies rows or units, and whose values are not declared."""
+    kinds = (STRING, INTEGER, DATE)
+    return [
+        (table.name, column.name)
+        for table in made.private()
+        for column in table.columns
+        if column.type in kinds and column.values is None and not column.unique and column.name not in (table.unit, *(table.unit or ()))
+    ]
+
+
+def adaptive(form: str, table: str, key: str, few: int) -> str:
+    """The statement with the list as a release."""
+    listed = LISTED.format(k=f'"{key}"', t=f'"{table}"', few=few)
+    inner = f'SELECT "{key}" FROM ({listed})'
+    return _written(form, table, key, f"({listed})", f"IN ({inner})", f"NOT IN ({inner})")
+
+
+def _written(form: str, table: str, key: str, listed: str, in_list: str, not_in_list: str) -> str:
+    return form.format(k=f'"{key}"', t=f'"{table}"', list=listed, in_list=in_list, not_in_list=not_in_list)
+
+
+def lists(made: World) -> list[str]:
+    """One statement of each form, and some that join a released row."""
+    found = keyed(made)
+    unit = made.schema.privacy_unit_table
+    row = f'SELECT count(*) AS how_many FROM "{unit}" AS a, (SELECT count(*) AS m FROM "{unit}") AS r WHERE r.m > 3'
+    return [*(adaptive(form, *found[i % len(found)], 0) for i, form in enumerate(FORMS)), row] if found else [row]
