@@ -11,12 +11,14 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from dpquery.errors import Refused
 from dpquery.plan.rel import Filling, Join, Lookup, Public
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
-from dpquery.sql.names import Field, Frame, Source, Statement
+from dpquery.sql.names import Field, Frame, Source, Statement, column_name
 from dpquery.sql.over import Flat
 from dpquery.sql.public import cast_to
+from dpquery.sql.refuse import place
 from dpquery.sql.select import Env
 from dpquery.sql.sides import Bound, Cell, Open, Released, feed
 from dpquery.sql.titles import label
@@ -43,7 +45,7 @@ def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, rea
     holder = exp.paren(where)  # a copy
     pairs = [(old, new) for old, new in zip(_values(where), _values(holder.this), strict=True) if readers.releases(old, env)]
     for i, (old, new) in enumerate(pairs):
-        kind, released = _typed(statement, readers.scalar(old, env), old)
+        kind, released = _typed(statement, _read(statement, side, old, env, readers), old)
         name, spelled = f"public_{next(statement.publics)}", f"\0{i}"  # which no statement can spell
         column = Column(next(statement.ids), spelled, kind)
         rel = Lookup(side.rel, Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,), Filling.ROW), Join.INNER, None)
@@ -58,6 +60,21 @@ def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, rea
 def _one_row(sql: str, kind: Type) -> str:
     """The value, NULL where there is none."""
     return f"SELECT {cast_to('c0', kind)} AS c0 FROM (SELECT 1 AS one) LEFT JOIN (SELECT c0 FROM ({sql}) LIMIT 1) ON TRUE"
+
+
+def _read(statement: Statement, side: Bound, node: exp.Expr, env: Env, readers: Readers) -> Released:
+    """The subquery's value. One that reads a column of the SELECT around it is refused as such: the name is known, but not there."""
+    try:
+        return readers.scalar(node, env)
+    except Refused as wrong:
+        if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
+            raise
+        for below in node.find_all(exp.Column):
+            if place(below) == wrong.position and side.frame.find(*column_name(below, statement.source)):
+                message = f"the subquery reads {below.name!r} of the SELECT around it: a value for each row, where one for all can be released"
+                instead = "a subquery that reads nothing around it; of one person's rows a join with (SELECT unit, AVG(x) AS a FROM .. GROUP BY unit)"
+                raise statement.refuse("CORRELATED_VALUE", message, below, instead) from None
+        raise
 
 
 def _values(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -60,6 +60,16 @@ def keyed(statement: Statement, nodes: Sequence[tuple[str, exp.Expr]], scope: Sc
     return tuple(found)
 
 
+def alone(statement: Statement, keys: Sequence[Keyed], side: Bound) -> list[str]:
+    """A word on keys that stand for one unit each: their groups never pass a threshold."""
+    steady = firm(side.rel)
+    for one in keys:
+        value = one.key.value
+        if isinstance(value, Column) and value.id in steady and value.id in statement.origins and statement.origins[value.id].fixes:
+            return [f"each group of {one.key.name} is one person's: the threshold is there to leave all of them out"]
+    return []
+
+
 def bare(node: exp.Expr) -> exp.Expr:
     """The node without its parentheses."""
     while isinstance(node, exp.Paren):

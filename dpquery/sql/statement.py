@@ -144,6 +144,8 @@ def _block(
     _check_kept(statement, side, whole, keys, sources, warnings, above, first)
     if chosen.threshold and not side.kept and grouping.sources(keys, whole):
         warnings.append("a public list of the keys is known, but group_selection_strategy asks for a threshold: groups can be missing")
+    if keys and not sources:
+        warnings += grouping.alone(statement, keys, whole)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
     settings.check_shares(statement, chosen, asks)
     draft = Draft(
