@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 LAYERS := tests/audit tests/mechanisms tests/privacy/test_mutants.py tests/statements/test_statement_mutants.py  # short, in make audit too
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs fingerprints bench clean
+.PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs tpc fingerprints bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ docs: $(READY)  ## write the generated pages of docs/ and the README of the argu
 	$(BIN)/python tests/refusals/refusals.py
 	$(BIN)/python tests/pitfalls/table.py
 	$(BIN)/python tests/privacy/argument.py
+
+tpc: $(READY)  ## ask the questions of TPC-H and TPC-DS at epsilon 1, for minutes, and write docs/tpc.md
+	$(BIN)/python tests/tpc/report.py
 
 fingerprints: $(READY)  ## write the fingerprints of the lemmas, after their proofs were read again
 	$(BIN)/python tests/privacy/fingerprints.py

@@ -17,7 +17,7 @@ from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql import split
 from dpquery.sql.dialect import parse_view
-from dpquery.sql.feeds import listed
+from dpquery.sql.feeds import fed, listed
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
@@ -311,12 +311,17 @@ class Reader:
             return listed(statement, own._relation(node, env, place))
         return listed(statement, flat(statement, own.released(node, env), "", (), place))
 
+    def fed(self, statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
+        """A subquery's rows with a column for each released value in its WHERE, and WHERE with these columns in their places."""
+        own = Reader(statement, self.sorts, self.known if statement.blocks is self.statement.blocks else {}, self.held)
+        return fed(statement, side, where, env, own)
+
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""
         if self.sort(node, env) is not Sort.RELEASED:
             message = "a subquery that is a value must aggregate private rows, and read nothing of the SELECT around it"
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", message, node, "an aggregate, or a literal")
-        found = self.released(node, env)
+        found = self._once(node, env)
         if len(found.cells) != 1:
             raise self.statement.refuse("SCALAR_SUBQUERY", f"a subquery that is a value has {len(found.cells)} columns", node, "one column")
         if not found.single:

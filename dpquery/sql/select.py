@@ -48,6 +48,9 @@ class Lists(Protocol):
     def listed(self, statement: Statement, node: exp.Expr, env: Env, place: int) -> Open:
         """Such a relation, or such a query."""
 
+    def fed(self, statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
+        """The relation with a column for each released value in WHERE, and WHERE with these columns in their places."""
+
 
 @dataclass(frozen=True, slots=True)
 class Env:
@@ -253,7 +256,8 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         return _public(statement, side, columns, test, distinct, scope)
     _check_kept(statement, side, first)
     aliases = {fold(name): inner for name, inner in (named_item(statement, item) for item in reversed(items)) if name}
-    whole = kept(statement, side, conjunct_nodes(test), inside, aliases)
+    below, test = _fed(statement, side, test, inside)
+    whole = replace(kept(statement, below, conjunct_nodes(test), inside, aliases), frame=side.frame)
     if peruser.asked(items, clauses):
         whole, columns = peruser.read(statement, whole, clauses, _spelled(statement, items, scope.frame), node)
     else:
@@ -301,9 +305,12 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
     side = tables(statement, first, joins or (), test, inside, node)
+    frame = side.frame
+    if isinstance(side, Bound):
+        side, test = _fed(statement, side, test, inside)
     scope = Scope(side.frame, statement, outer=outer)
     own, across = semi.split(conjunct_nodes(test), scope)
-    values = tuple(value for _, _, value in _items(statement, items, scope))
+    values = tuple(value for _, _, value in _items(statement, items, scope.over(frame)))
     check_unread(statement, clause, inside)
     if isinstance(side, Bound):
         _check_kept(statement, side, first)
@@ -317,6 +324,11 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
 
 def _releases(node: exp.Expr, env: Env) -> bool:
     return env.lists is not None and env.lists.releases(node, env)
+
+
+def _fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
+    """The rows with a column for each released value in WHERE, and WHERE with these in their places."""
+    return (side, where) if env.lists is None else env.lists.fed(statement, side, where, env)
 
 
 def _public_rows(statement: Statement, side: Open, nodes: Sequence[exp.Expr], scope: Scope) -> Open:

@@ -96,6 +96,16 @@ LISTS = (
     "SELECT item, COUNT(*) AS n FROM orders WHERE day IN (SELECT day FROM orders GROUP BY day HAVING COUNT(*) > 30) GROUP BY item ORDER BY 1",
     "SELECT day, COUNT(*) AS n FROM orders WHERE day IN (SELECT day FROM orders GROUP BY day) GROUP BY day ORDER BY 1",
     "SELECT COUNT(*) AS n FROM orders WHERE day NOT IN (SELECT day FROM orders GROUP BY day HAVING COUNT(*) > 90)",
+    "SELECT item, COUNT(*) AS n FROM (SELECT user_id, item FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)) GROUP BY item ORDER BY 1",
+    "WITH o AS (SELECT user_id, amount FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)) SELECT COUNT(*) AS n FROM o AS a JOIN o AS b "
+    "USING (user_id)",
+    "SELECT COUNT(*) AS n FROM (SELECT user_id, COUNT(*) AS k FROM orders WHERE amount > (SELECT AVG(amount) FROM orders) GROUP BY user_id)",
+    "SELECT COUNT(*) AS n FROM users WHERE user_id IN (SELECT user_id FROM orders WHERE amount > (SELECT AVG(amount) * 1.5 FROM orders))",
+    "SELECT COUNT(*) AS n FROM users AS u WHERE NOT EXISTS (SELECT * FROM orders AS o WHERE o.user_id = u.user_id AND amount > "
+    "(SELECT AVG(amount) FROM orders) AND o.amount > u.age)",
+    "SELECT COUNT(*) AS n FROM (SELECT * FROM orders WHERE amount > (SELECT AVG(amount) FROM orders) AND amount > (SELECT AVG(age) FROM users)) AS o "
+    "WHERE amount < (SELECT AVG(amount) * 1.5 FROM orders)",
+    "SELECT COUNT(*) AS n FROM users WHERE age > (SELECT AVG(age) FROM (SELECT user_id, age FROM users WHERE age > (SELECT AVG(age) FROM users)))",
 )
 REFUSED = {
     "SELECT x.n, users.age FROM users, (SELECT COUNT(*) AS n FROM users) AS x": "RAW_ROWS",
@@ -103,6 +113,10 @@ REFUSED = {
     f"SELECT COUNT(*) - (SELECT n FROM ({BY})) FROM users": "SCALAR_SUBQUERY",
     f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM ({BY})": "NESTED_RELEASE",
     "SELECT COUNT(*) FROM users WHERE age > (SELECT age FROM users)": "SCALAR_SUBQUERY",
+    "SELECT COUNT(*) FROM (SELECT user_id FROM users WHERE age > (SELECT age FROM users)) AS u": "SCALAR_SUBQUERY",
+    "SELECT COUNT(*) FROM (SELECT o.user_id FROM orders AS o WHERE amount > (SELECT AVG(amount) FROM orders AS i WHERE i.item = o.item)) AS u": (
+        "CORRELATED_VALUE"
+    ),
     f"SELECT n FROM ({BY}) AS t WHERE n > (SELECT MAX(n) FROM t)": "SUBQUERY_ABOVE_NOISE",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) COUNT(*), (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM users), "
     "(SELECT COUNT(*) FROM orders) FROM users": "PRICE_SHARES",
@@ -306,3 +320,12 @@ def test_keys_of_a_released_list_are_no_text_of_the_statement(tmp_path: Path) ->
     dpquery.create_ledger(tmp_path / "several.yaml")
     with dpquery.connect(tmp_path / "several.yaml") as one, duckdb.connect(str(tmp_path / "several.duckdb"), read_only=True) as other:
         assert plain(one.query(LISTS[3]).fetchall()) == plain(other.execute(LISTS[3]).fetchall())
+
+
+def test_a_value_in_a_query_used_twice_is_released_once(con: dpquery.Connection) -> None:
+    """Both uses compare with the same noisy number, at one price."""
+    sql = (
+        "WITH o AS (SELECT user_id, amount FROM orders WHERE amount > (SELECT AVG(amount) FROM orders)) "
+        "SELECT COUNT(*) AS n FROM o AS a JOIN o AS b USING (user_id)"
+    )
+    assert len(con.explain(sql).as_dict()["releases"]) == 2

@@ -20,8 +20,8 @@ from dpquery.engine.session import Session
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tpc.md"
 CUSTOMERS = {"tpch": 150_000, "tpcds": 100_000}  # at scale 1
-SCALES = (0.01,)
-RUNS = 1
+SCALES = (0.01, 0.1)
+RUNS = 5
 BUDGETS = "budget: {epsilon: 1e4, delta: 1e-3}\nper_query: {epsilon: 1, max_epsilon: 4, delta: 1e-7}\n"
 HEAD = """# TPC-H and TPC-DS for customers
 
