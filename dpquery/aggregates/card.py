@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import Aggregate, Part
+from dpquery.plan.release import Aggregate, Part, Quantile
 from dpquery.plan.scalar import Interval
 from dpquery.values.types import Type, Value
 
@@ -20,7 +20,8 @@ class Planned:
     """What a card makes of an ask: parts to be summed, and how their released integers read.
 
     `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units). `notes` say how
-    it is bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by.
+    it is bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
+    `quantile` which one it is.
     """
 
     parts: tuple[Part, ...]
@@ -30,6 +31,7 @@ class Planned:
     notes: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
     less: tuple[int, ...] = ()
+    quantile: Quantile | None = None
 
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]

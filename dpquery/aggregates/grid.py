@@ -8,7 +8,22 @@ from math import ceil, floor
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk
-from dpquery.plan.release import SATURATION, WEIGHT_BITS, Additive, Clamp, Element, Elements, HeavyMean, One, Part, Present, Product, UnitMean, Units
+from dpquery.plan.release import (
+    SATURATION,
+    WEIGHT_BITS,
+    Additive,
+    Bins,
+    Clamp,
+    Element,
+    Elements,
+    HeavyMean,
+    One,
+    Part,
+    Present,
+    Product,
+    UnitMean,
+    Units,
+)
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Kind
 
@@ -134,5 +149,7 @@ def _largest(part: Part, weights: int | None) -> int:
             return row
         case Elements(most=most):
             return most
+        case Bins(rows=rows):
+            return max(row, rows << WEIGHT_BITS)
         case Additive():
             return max(row << WEIGHT_BITS, (weights or 0) << WEIGHT_BITS)

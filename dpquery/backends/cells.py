@@ -10,6 +10,7 @@ from dpquery.backends.scalar import sql, units
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
+    Bins,
     CellBound,
     Clamp,
     Element,
@@ -119,8 +120,8 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
             return Bounded("1" if rows.text is None else f"least({n}, 1)", CellBound(0, 1))
         case Additive():
             raise ValueError("row weights bound rows, not cells")
-        case Elements():
-            raise ValueError("a set of values is no sum")
+        case Elements() | Bins():
+            raise ValueError("a set of values is no sum, nor are counts in bins")
         case _:
             assert_never(part.cell)
 

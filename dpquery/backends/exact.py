@@ -26,17 +26,35 @@ def table(body: bytes) -> pa.Table:
 
 def exact(result: pa.Table, lowered: BoundedSQL, key_types: Sequence[Type], parts: int) -> Exact:
     """The result of a lowered statement: groups, and the integers of each part."""
-    listed = lowered.listed
-    width = len(key_types) if listed is None else 1
-    if result.num_columns != width + parts:
+    single = [i for i in range(parts) if not lowered.numbers or lowered.numbers[i] == 1]
+    width = len(key_types) if lowered.listed is None else 1
+    more = 3 if len(single) < parts else 0
+    if result.num_columns != width + len(single) + more:
         raise ValueError("a result of another shape than its statement")
-    if listed is not None:
-        keys = tuple(listed[place] for place in integers(result.column(0)))
-    elif key_types:
-        keys = tuple(zip(*(values(result.column(i), kind) for i, kind in enumerate(key_types)), strict=True))
-    else:
-        keys = ((),)
-    return Exact(keys, tuple(tuple(integers(result.column(width + i))) for i in range(parts)))
+    if not more:
+        return Exact(_keys(result, lowered, key_types), tuple(tuple(integers(result.column(width + i))) for i in range(parts)))
+    import pyarrow.compute as pc
+
+    of_bins = pc.is_valid(result.column(result.num_columns - 3))
+    whole, bins = result.filter(pc.invert(of_bins)), result.filter(of_bins)
+    keys, sums = _keys(whole, lowered, key_types), {part: tuple(integers(whole.column(width + i))) for i, part in enumerate(single)}
+    found = {part: tuple(dict[int, int]() for _ in keys) for part in range(parts) if part not in sums}
+    places = {key: i for i, key in enumerate(keys)}
+    t, b, v = (integers(bins.column(result.num_columns - 3 + i)) for i in range(3))
+    for key, part, bin, value in zip(_keys(bins, lowered, key_types, len(t)), t, b, v, strict=True):
+        if not 0 <= bin < lowered.numbers[part]:
+            raise ValueError("a bin that does not exist")
+        found[part][places[key]][bin] = value
+    return Exact(keys, tuple(sums.get(part, ()) for part in range(parts)), found)
+
+
+def _keys(result: pa.Table, lowered: BoundedSQL, key_types: Sequence[Type], rows: int = 1) -> tuple[tuple[Value, ...], ...]:
+    """The group of each row; without keys there is one, `()`."""
+    if lowered.listed is not None:
+        return tuple(lowered.listed[place] for place in integers(result.column(0)))
+    if key_types:
+        return tuple(zip(*(values(result.column(i), kind) for i, kind in enumerate(key_types)), strict=True))
+    return ((),) * rows
 
 
 def integers(column: pa.ChunkedArray[Any]) -> list[int]:

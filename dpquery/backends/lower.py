@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from dpquery.backends import cells, names, relation
+from dpquery.backends import cells, names, relation, tree
 from dpquery.backends.lists import numbered
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.relation import Script
@@ -54,16 +54,42 @@ def lower(release: Release, salt: int) -> BoundedSQL:
     table = _listed(_integers(release.table, script), release.keys, release.table.keys, script)
     match release.table.bounding:
         case GroupCap() as cap:
-            source, values, enforced = _by_cells(release.table, table, cap, release.keys, script)
+            return _result(release, table, script, _by_cells(release.table, table, cap, release.keys, script))
         case RowWeights(rows=most):
-            source, values, enforced = _by_weights(release.table, table, most, script)
+            return _result(release, table, script, _by_weights(release.table, table, most, script))
         case _:
             assert_never(release.table.bounding)
-    sums = [f"{value}::HUGEINT AS p{i}" for i, value in enumerate(values)]
-    text = script.statement(f"SELECT {', '.join([*table.groups, *sums])} FROM {source}{_group_by(table.groups)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Where the parts' cells stand, how those of each part are added up (by its index), and what bounds them.
+
+    `levels` select the parts of several integers.
+    """
+
+    source: str
+    values: Mapping[int, str]
+    bounding: Bounding
+    cells: Mapping[int, CellBound]
+    levels: tuple[str, ...] = ()
+
+
+def _result(release: Release, table: _Table, script: Script, made: _Sums) -> BoundedSQL:
+    """The last step: exact sums by group, and below them those of levels, a row for each bin."""
+    sums = [f"{value}::HUGEINT AS p{i}" for i, value in made.values.items()]
+    items = [*table.groups, *sums, *(f"NULL AS {name}" for name in tree.PLACE if made.levels)]
+    selects = [f"SELECT {', '.join(items)} FROM {made.source}{_group_by(table.groups)}"]
+    if made.levels and not made.values:
+        selects = [f"SELECT DISTINCT {', '.join(items)} FROM {made.source}"] if table.groups else [f"SELECT {', '.join(items)}"]
+    for number, level in enumerate(made.levels):
+        name = script.add(level, f"level{number}")
+        selects.append(f"SELECT {', '.join([*table.groups, *('NULL' for _ in sums), *tree.PLACE])} FROM {name}")
+    bounds = tuple(made.cells[i] for i in range(len(release.table.parts)))
     rows = release.keys.rows if isinstance(release.keys, ListedKeys) else None
-    selecting, listed = _selecting(release, enforced.cells), None if rows is None else len(rows)
-    return BoundedSQL(text, Enforced(enforced.bounding, enforced.cells, selecting, keyed=bool(table.groups), listed=listed), rows)
+    selecting, listed = _selecting(release, bounds), None if rows is None else len(rows)
+    enforced = Enforced(made.bounding, bounds, selecting, keyed=bool(table.groups), listed=listed)
+    return BoundedSQL(script.statement(" UNION ALL ".join(selects)), enforced, rows, tuple(part.numbers for part in release.table.parts))
 
 
 def _integers(table: UnitTable, script: Script) -> _Table:
@@ -111,38 +137,39 @@ def _placed(table: _Table, listed: str, script: Script) -> _Table:
     return _Table(name, ("k",), table.rows, table.places)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    bounding: Bounding
-    cells: tuple[CellBound, ...]
-
-
-def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script: Script) -> tuple[str, list[str], _Bounds]:
+def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script: Script) -> _Sums:
     """One cell per unit and group, clamped; then at most so many groups per unit."""
     by = ", ".join(["u", *rows.groups])
     gathered = ", ".join([by, *cells.gathered(rows.rows), *cells.products(table.parts, rows.rows, rows.places)])
     made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY {by}", "cells")
     sets = {i: part.cell.most for i, part in enumerate(table.parts) if isinstance(part.cell, Elements)}
-    bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts) if i not in sets}
-    name = script.add(f"SELECT {', '.join([by, *(f'{b.text} AS v{i}' for i, b in bounded.items())])} FROM {made}", "clamped")
-    own = [*(["u"] if sets else []), *rows.groups, *(f"v{i}" for i in bounded)]
+    levels = tree.levels(table.parts, rows.places)
+    apart = {*sets, *(level.part for level in levels)}
+    bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts) if i not in apart}
+    counts = [f"n{place}" for place in dict.fromkeys(level.place for level in levels)]
+    name = script.add(f"SELECT {', '.join([by, *counts, *(f'{b.text} AS v{i}' for i, b in bounded.items())])} FROM {made}", "clamped")
+    own = [*(["u"] if apart else []), *rows.groups, *counts, *(f"v{i}" for i in bounded)]
     source, bounding = _capped(name, cap, rows.groups, keys, own, script)
-    bounds = {i: b.bound for i, b in bounded.items()}
-    if sets:
-        source, found = _with_sets(rows, sets, source, list(bounded), script)
+    if apart:
+        source = script.add(f"SELECT {', '.join(own)} FROM {source}", "kept")
+    bounds, selects = {i: b.bound for i, b in bounded.items()}, list[str]()
+    if levels:
+        selects, found = tree.weighed(levels, rows.groups, rows.name, source, script)
         bounds |= found
-    values = [f"count(DISTINCT d{i})" if i in sets else _sum(f"v{i}") for i in range(len(table.parts))]
-    return source, values, _Bounds(bounding, tuple(bounds[i] for i in range(len(table.parts))))
+    if sets:
+        source, counted = _with_sets(rows, sets, source, list(bounded), script)
+        bounds |= counted
+    values = {i: f"count(DISTINCT d{i})" if i in sets else _sum(f"v{i}") for i in sorted([*sets, *bounded])}
+    return _Sums(source, values, bounding, bounds, tuple(selects))
 
 
 def _sum(value: str) -> str:
     return f"coalesce(sum({value}), 0)"
 
 
-def _with_sets(rows: _Table, sets: Mapping[int, int], source: str, sums: Sequence[int], script: Script) -> tuple[str, dict[int, CellBound]]:
-    """The cells, and below them the values of the sets: of each unit, in the groups that it keeps, so many at most, chosen by chance."""
+def _with_sets(rows: _Table, sets: Mapping[int, int], kept: str, sums: Sequence[int], script: Script) -> tuple[str, dict[int, CellBound]]:
+    """The cells that are kept, and below them the values of the sets: of each unit, in these groups, so many at most, chosen by chance."""
     every = [*(f"v{i}" for i in sums), *(f"d{i}" for i in sets)]
-    kept = script.add(f"SELECT {', '.join(['u', *rows.groups, *(f'v{i}' for i in sums)])} FROM {source}", "kept")
     selects = [_beside(rows.groups, every, {f"v{i}": f"v{i}" for i in sums}, kept)]
     by, found = ", ".join(["u", *rows.groups]), {}
     for i, most in sets.items():
@@ -191,14 +218,14 @@ def _check_idle(cap: GroupCap, why: Idle, keys: Keys) -> None:
         raise ValueError("the cap on groups is not idle")
 
 
-def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> tuple[str, list[str], _Bounds]:
+def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> _Sums:
     """Each row times its weight: those of a unit's n rows add up to at most `most` << 20."""
     scaled = f"(least(count(*), {most:d}) * {1 << WEIGHT_BITS:d}) // count(*)"
     weights = script.add(f"SELECT u, {scaled} AS w FROM {rows.name} GROUP BY u", "weights")
     bounded = [cells.weighted(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
     values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in enumerate(bounded))])
     name = script.add(f"SELECT {values} FROM {rows.name} JOIN {weights} USING (u)", "weighted")
-    return name, [_sum(f"v{i}") for i in range(len(bounded))], _Bounds(RowWeights(most), tuple(b.bound for b in bounded))
+    return _Sums(name, {i: _sum(f"v{i}") for i in range(len(bounded))}, RowWeights(most), {i: b.bound for i, b in enumerate(bounded)})
 
 
 def _group_by(groups: Sequence[str]) -> str:

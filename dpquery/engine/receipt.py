@@ -16,6 +16,7 @@ from dpquery.numbers import decimal_up, float_near, sqrt_up
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
+    Bins,
     Element,
     GroupCap,
     ListedKeys,
@@ -126,7 +127,7 @@ def unit_of(part: Part) -> Fraction:
             unit = left.step * right.step / 4
         case _:
             assert_never(part.row)
-    return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive) else unit
+    return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive | Bins) else unit
 
 
 @dataclass(frozen=True, slots=True)

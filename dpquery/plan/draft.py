@@ -18,7 +18,7 @@ class AggregateAsk:
     """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
 
     `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
-    argument. `name` is its column in the noisy table.
+    argument. `fraction` says which quantile it is; `discrete`: one of the values. `name` is its column in the noisy table.
     """
 
     name: str
@@ -31,6 +31,8 @@ class AggregateAsk:
     epsilon: Fraction | None = None
     position: Position | None = None
     other: Scalar | None = None
+    fraction: Fraction | None = None
+    discrete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Contributions:
     """The contribution limits in force: the statement's OPTIONS, else the tables' (the least), else the schema's. `weights` is max_rows_contributed.
 
     `groups_given` and `rows_given` say that the statement itself set that limit: then no default is in play and no warning about it is due.
+    `listed` is how many groups there are in all: 1 without GROUP BY, None where private rows say.
     """
 
     groups: int
@@ -46,6 +49,7 @@ class Contributions:
     weights: int | None = None
     groups_given: bool = False
     rows_given: bool = False
+    listed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

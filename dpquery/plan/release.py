@@ -115,20 +115,38 @@ class Elements:
     most: int
 
 
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The cell is `count` integers, one for each bin of `width` grid units from the row's `low` on: what the unit's rows in the bin weigh.
+
+    Each of its n counted rows weighs (min(rows, n) << 20) // n, so that the integers of a cell add up to at most rows << 20.
+    """
+
+    rows: int
+    width: int
+    count: int
+
+
 Row = One | Units | Product | Element
-Cell = Clamp | HeavyMean | UnitMean | Present | Additive | Elements
+Cell = Clamp | HeavyMean | UnitMean | Present | Additive | Elements | Bins
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One released integer per group. Equality of parts is the test for sharing: same expression, filter, NULL rule, centre, clamp, heavy-unit rule.
+    """One released integer per group, or one for each of its bins.
 
+    Equality of parts is the test for sharing: same expression, filter, NULL rule, centre, clamp, heavy-unit rule.
     `where` is the FILTER; a row counts where it is true.
     """
 
     row: Row
     cell: Cell
     where: Scalar | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many integers it releases of a group."""
+        return self.cell.count if isinstance(self.cell, Bins) else 1
 
     @property
     def reads(self) -> tuple[Scalar, ...]:
@@ -257,11 +275,27 @@ class UnitTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Quantile:
+    """Which quantile an aggregate is, and of what its parts count the rows: values in [low, high] grid units, in bins of these widths, widest first.
+
+    `discrete`: one of the values, else between the two that are nearest. A value may be `slack` away from the middle of its unit.
+    """
+
+    fraction: Fraction
+    low: int
+    high: int
+    widths: tuple[int, ...]
+    discrete: bool = False
+    slack: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """One aggregate of the statement: a column of the noisy table, finished by a card from the parts at `parts`.
 
     `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
-    bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by.
+    bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
+    `quantile` which one it is.
     """
 
     name: str
@@ -275,6 +309,7 @@ class Aggregate:
     notes: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
     less: tuple[int, ...] = ()
+    quantile: Quantile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +350,15 @@ class Ask:
 class CellBound:
     """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight).
 
-    `united`: cells are sets of so many values, of which the released sum is the size of the union.
+    `united`: cells are sets of so many values, of which the released sum is the size of the union. `bins`: cells are so many integers, none
+    below 0, that add up to at most `high`; 0: one integer.
     """
 
     low: int
     high: int
     weighted: bool = False
     united: bool = False
+    bins: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import assert_never
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
+    Bins,
     CellBound,
     Clamp,
     Element,
@@ -73,12 +74,14 @@ def cell_bound(part: Part) -> CellBound:
 
     Given   a part.
     Claim   Clamp: [low, high]. Present: [0, 1]. Elements: [0, most], the size of a set. UnitMean: [-w, w] with w = high - low. HeavyMean of rows
-            in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight.
+            in [-w, w]: [-Cw, Cw]. Additive: rows lie in it before their weight. Bins: no integer is below 0, and they add up to at most C 2^20.
     Proof   Clamp, Present, Elements: by construction. UnitMean: a number in [2 low, 2 high], less low + high. HeavyMean: n <= C rows add up to at
             most nw <= Cw in magnitude; for n > C the sum s has |s| <= nw, and |s C / n| <= Cw, truncation towards zero not increasing it. It is
             clamped to that as well. Additive: rows add 1, or are clamped; half units of values in [l, u] lie in [-v, v] with v = u - l, so that
-            products of two lie in [-v1 v2, v1 v2] and squares in [0, v^2], less what is taken off.
-    Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached
+            products of two lie in [-v1 v2, v1 v2] and squares in [0, v^2], less what is taken off. Bins: each of the n counted rows falls into
+            one bin and brings (min(C, n) 2^20) // n to it, n times which is at most C 2^20.
+    Tight   test_c2_cells_reach_their_bounds, test_c2_a_heavy_unit_keeps_its_mean, test_c7_row_weights_are_reached,
+            test_c10_bins_of_a_group_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md N1, C3.
     """
     match part.cell:
@@ -94,6 +97,8 @@ def cell_bound(part: Part) -> CellBound:
             return _row_bound(part.row, width)
         case Elements(most=most):
             return CellBound(0, most, united=True)
+        case Bins(rows=rows, count=count):
+            return CellBound(0, rows << WEIGHT_BITS, bins=count)
         case _:
             assert_never(part.cell)
 
@@ -122,7 +127,8 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     Given   what the release enforces.
     Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
     Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
-            listed and none is capped away, C6 under a group cap, C7 under row weights; C9 where the sum is the size of a union.
+            listed and none is capped away, C6 under a group cap, C7 under row weights; C9 where the sum is the size of a union, C10 where cells
+            are several integers.
     Tight   Each of C4 to C7 is reached, in the interpreter and from SQL text down: test_a_unit_reaches_the_claim,
             test_claims_are_the_true_worst_case
     Source  Dwork et al. 2006 (sensitivity); Wilson et al. 2020, section 3.
@@ -137,6 +143,8 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
 
 
 def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
+    if cell.bins:
+        return binned(cell, groups, bounds.listed, adjacency) if bounds.keyed else binned(cell, 1, 1, adjacency)
     if cell.united:
         return united(_capped(replace(cell, united=False), groups, idle, bounds, adjacency))
     if not bounds.keyed:
@@ -266,6 +274,31 @@ def united(of_sums: Sensitivity) -> Sensitivity:
     Source  Wilson et al. 2020, section 3 (COUNT DISTINCT is no sum over owners); the proof above; docs/pitfalls.md H, COUNT(DISTINCT x).
     """
     return replace(of_sums, lemma="C9")
+
+
+def binned(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacency) -> Sensitivity:
+    """C10. Sums of cells of several integers, none below 0, that add up to at most W: one level of a tree of bins.
+
+    Given   a unit has cells in at most l0 groups (1 without GROUP BY), each B integers of at least 0 that add up to at most W. Where keys are
+            listed there are K groups in all.
+    Claim   add/remove: L1 <= l0 W, L2^2 <= l0 W^2, Linf <= W. Replace-one: twice that, but for Linf <= W. For rising, superadditive f with
+            f(0) = 0 the sum of f over coordinates is at most l0 f(W), or 2 l0 f(W). At most B coordinates of each group move.
+    Proof   Add/remove: the difference is the unit's cells. In a group the integers v add up to at most W, so sum f(v_i) <= f(sum v_i) <= f(W); f may
+            be the identity, or the square. Replace-one: two such vectors, v and v'. |v_i - v'_i| <= max(v_i, v'_i), so the sum of f is at most
+            that of v and that of v' together, each at most l0 f(W); and no coordinate moves by more than W.
+            A tree's levels are parts with noises of their own: by P6 their prices add up, so that h levels cost h times as much as one.
+    Tight   All rows of a unit in one bin; replaced, in another: test_c10_bins_of_a_group_are_reached, test_c10_replace_one_is_reached. (B
+            coordinates need as many rows; no price reads that number.)
+    Source  Dwork et al. 2010 (counts in a tree); Wilson et al. 2020, section 3 (groups); the proof above; docs/pitfalls.md A18.
+    """
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            most, touched = groups, groups
+        case Adjacency.REPLACE_ONE:
+            most, touched = 2 * groups, 2 * groups if listed is None else min(2 * groups, max(1, listed))
+        case _:
+            assert_never(adjacency)
+    return Sensitivity(touched * cell.bins, cell.high, most * cell.high, most * cell.high**2, "C10", ((most, cell.high),))
 
 
 def groups_of_a_unit(bounds: Enforced) -> int:

@@ -66,7 +66,7 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     Source  The lemmas that it names.
     """
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
-    limits = _limits(draft.contributions, rows_per_unit(rel))
+    limits = replace(_limits(draft.contributions, rows_per_unit(rel)), listed=_listed(draft, facts))
     planned = [(ask, _planned(ask, limits, rel)) for ask in draft.asks]
     private = bool(draft.keys) and facts.keys is None and draft.listed is None
     parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, found in planned for part in found.parts)]))
@@ -224,7 +224,13 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> P
 def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Aggregate:
     """The aggregate, with its parts numbered as the release has them."""
     own = tuple(parts.index(part) for part in found.parts)
-    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, found.notes, found.cuts, found.less)
+    more = found.notes, found.cuts, found.less, found.quantile
+    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more)
+
+
+def _listed(draft: Draft, facts: Facts) -> int | None:
+    """How many groups there are in all; None where private rows say."""
+    return 1 if not draft.keys else None if facts.keys is None else len(facts.keys)
 
 
 # ---- keys and bounding ---------------------------------------------------------------------------------------------------------------

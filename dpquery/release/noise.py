@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import assert_never
 
 from dpquery.mechanisms import BitSource, sample
@@ -22,36 +23,45 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     that count is the one released. Groups come sorted by key, so that their order tells nothing of the engine's.
 
     Given   the exact sums, the noise and threshold that were charged, a source of independent bits.
-    Claim   what is released is a function of the noisy vector: the exact integer of each part and group plus a draw of its own (M5). Over listed
-            keys it is all of that vector, over private keys the groups whose noisy count of units, less (minimum - 1), reaches the threshold.
+    Claim   what is released is a function of the noisy vector: each exact integer of each part and group, those of bins without rows among them,
+            plus a draw of its own (M5). Over listed keys it is all of that vector, over private keys the groups whose noisy count of units, less
+            (minimum - 1), reaches the threshold.
     Proof   Exact integers leave this module as arguments of one addition each. Groups out of the key list are never looked up. The other parts of
             groups that do not pass are not drawn: as draws are independent, that is as drawing and dropping them. Keys alone decide the order.
     Tight   Nothing to reach: a sum. Too little noise, or a threshold too low, is found out: test_a_third_of_the_noise_is_found_out,
             test_a_threshold_too_low_is_found_out
     Source  Dwork et al. 2006 (Laplace mechanism); Korolova et al. 2009 (thresholds).
     """
+    numbers = [part.numbers for part in release.table.parts]
     match release.keys:
         case NoKeys():
-            return _all(((),), exact.sums, priced, bits)
+            return _all(((),), [0], exact, numbers, priced, bits)
         case ListedKeys(rows=rows):
-            return _all(rows, _aligned(exact, rows), priced, bits)
+            place = {key: i for i, key in enumerate(exact.keys)}
+            return _all(rows, [place.get(row) for row in rows], exact, numbers, priced, bits)
         case ReleasedKeys():
             raise AssertionError("a list of released keys is known by now")
-        case PrivateKeys(count=count, minimum=minimum):
-            return _selected(exact, priced, bits, count, minimum)
+        case PrivateKeys(count=units, minimum=minimum):
+            return _selected(exact, numbers, priced, bits, units, minimum)
         case _:
             assert_never(release.keys)
 
 
-def _all(keys: Sequence[Row], sums: Sequence[Sequence[int]], priced: Priced, bits: BitSource) -> Noisy:
-    return _sorted(keys, [_noised(column, priced, part, bits) for part, column in enumerate(sums)])
+def _all(keys: Sequence[Row], places: Sequence[int | None], exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
+    columns = [_noised(_column(exact, part, places, each), priced, part, bits) for part, each in enumerate(numbers)]
+    return _sorted(keys, columns, numbers)
 
 
-def _aligned(exact: Exact, rows: Sequence[Row]) -> list[list[int]]:
-    """The exact sums in the order of the key list, 0 where no row has the key."""
-    place = {key: i for i, key in enumerate(exact.keys)}
-    order = [place.get(row) for row in rows]
-    return [[0 if i is None else column[i] for i in order] for column in exact.sums]
+def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int) -> list[int]:
+    """The exact integers of a part at these places among the groups, 0 where there is none: in a group without rows, in a bin without any."""
+    if part not in exact.bins:
+        column = exact.sums[part]
+        return [0 if i is None else column[i] for i in places]
+    found = [0] * (numbers * len(places))
+    for start, i in zip(count(0, numbers), places, strict=False):
+        for bin, value in () if i is None else exact.bins[part][i].items():
+            found[start + bin] = value
+    return found
 
 
 def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource) -> list[int]:
@@ -59,20 +69,21 @@ def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource) -
     return [int(value) + int(z) for value, z in zip(column, noise, strict=True)]
 
 
-def _selected(exact: Exact, priced: Priced, bits: BitSource, count: int, minimum: int) -> Noisy:
+def _selected(exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource, units: int, minimum: int) -> Noisy:
     """The groups whose noisy count of distinct units, less (minimum - 1), reaches the threshold; other parts are drawn for these alone."""
     if priced.threshold is None:
         raise AssertionError("private keys without a threshold")
     least = priced.threshold + minimum - 1
-    noisy_count = _noised(exact.sums[count], priced, count, bits)
+    noisy_count = _noised(exact.sums[units], priced, units, bits)
     kept = [i for i, value in enumerate(noisy_count) if value >= least]
     columns = [
-        [noisy_count[i] for i in kept] if part == count else _noised([column[i] for i in kept], priced, part, bits)
-        for part, column in enumerate(exact.sums)
+        [noisy_count[i] for i in kept] if part == units else _noised(_column(exact, part, kept, each), priced, part, bits)
+        for part, each in enumerate(numbers)
     ]
-    return _sorted([exact.keys[i] for i in kept], columns)
+    return _sorted([exact.keys[i] for i in kept], columns, numbers)
 
 
-def _sorted(keys: Sequence[Row], columns: Sequence[Sequence[int]]) -> Noisy:
+def _sorted(keys: Sequence[Row], columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Noisy:
     order = sorted(range(len(keys)), key=lambda i: tuple((value is None, value) for value in keys[i]))
-    return Noisy(tuple(keys[i] for i in order), tuple(tuple(column[i] for i in order) for column in columns))
+    made = (tuple(z for i in order for z in column[i * each : (i + 1) * each]) for column, each in zip(columns, numbers, strict=True))
+    return Noisy(tuple(keys[i] for i in order), tuple(made))

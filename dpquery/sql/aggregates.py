@@ -1,4 +1,4 @@
-"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG and moments, each with FILTER and
+"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, moments and quantiles, each with FILTER and
 contribution bounds."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.release import LEAST_PRICE
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
-from dpquery.sql import edges
+from dpquery.sql import edges, quantiles
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
@@ -54,9 +54,11 @@ def _unit_or_null(value: Scalar, units: set[int]) -> bool:
 def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> AggregateAsk:
     """What the aggregate asks for; its name is still empty. Refuses aggregates that no card answers, each by its own code."""
     inner, where = _filtered(node, scope)
+    card, argument = _quantile(statement, inner, scope)
     while isinstance(inner, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
-        inner = take(inner, "this", "expression")[0]  # of aggregates that are refused
-    card, argument = _card(statement, inner, scope, rel)
+        inner = take(inner, "this", "expression")[0]  # of quantiles, and of aggregates that are refused
+    if not card:
+        card, argument = _card(statement, inner, scope, rel)
     named = _named(statement, inner)
     return AggregateAsk(
         name="",
@@ -69,6 +71,8 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         epsilon=_epsilon(statement, inner, named),
         position=place(node),
         other=argument.other,
+        fraction=argument.fraction,
+        discrete=argument.discrete,
     )
 
 
@@ -88,11 +92,23 @@ def _and(one: Scalar | None, other: Scalar | None) -> Scalar | None:
 
 
 class Argument(NamedTuple):
-    """What is counted or summed, a further condition on the row, and a second argument."""
+    """What is counted or summed, a further condition on the row, a second argument, and which quantile it is."""
 
     value: Scalar | None = None
     where: Scalar | None = None
     other: Scalar | None = None
+    fraction: Fraction | None = None
+    discrete: bool = False
+
+
+def _quantile(statement: Statement, node: exp.Expr, scope: Scope) -> tuple[str, Argument]:
+    """A quantile; no card's name for others."""
+    found = quantiles.asked(statement, node)
+    if found is None:
+        return "", Argument()
+    inner = take(node, "this", "expression")[0] if isinstance(node, exp.WithinGroup) else node
+    value = _number(statement, found.of, inner, scope, statement.spelled(inner))
+    return "quantile", Argument(value, fraction=found.fraction, discrete=found.discrete)
 
 
 def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:

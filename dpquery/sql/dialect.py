@@ -15,7 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
-from dpquery.sql import abroad, parameters
+from dpquery.sql import abroad, parameters, quantiles
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
@@ -60,6 +60,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(_tree(text, rest, reader), marks, text)
     abroad.check(tree, dialect.lower(), text)
+    quantiles.located(tree, rest)
     return Parsed(text, tree, clauses, named)
 
 

@@ -20,9 +20,8 @@ class Answer(NamedTuple):
     instead: str
 
 
-BINS = "COUNT(*) with GROUP BY FLOOR(x / 10), or AVG(x)"
-_EXTREME = Answer("MIN_MAX", "shows the value of one row", BINS)
-_QUANTILE = Answer("QUANTILE", "is not available yet", BINS)
+_EXTREME = Answer("MIN_MAX", "shows the value of one row", "QUANTILE_CONT(x, 0.99) for about the largest number; or COUNT(*) with GROUP BY")
+_QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for each quantile: those of the same values are paid for once")
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
@@ -34,7 +33,7 @@ _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately
 
 BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
-    **dict.fromkeys((exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles), _QUANTILE),
+    exp.ApproxQuantiles: _QUANTILE,
     **dict.fromkeys((exp.Skewness, exp.Kurtosis), _VARIANCE),
     **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
@@ -65,6 +64,12 @@ ANSWERED = (
     "covar_pop",
     "covar_samp",
     "corr",
+    "median",
+    "quantile_cont",
+    "quantile_disc",
+    "percentile_cont",
+    "percentile_disc",
+    "approx_quantile",
 )
 ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)

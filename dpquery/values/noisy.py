@@ -9,7 +9,10 @@ from dpquery.values.types import Value
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """Per released group the noisy integer of each part, in grid units, laid out as `Exact`."""
+    """Per released group the noisy integer of each part, in grid units, laid out as `Exact`.
+
+    Of a part of several integers they stand one group after another: those of group i from i times their number on.
+    """
 
     keys: tuple[tuple[Value, ...], ...]
     sums: tuple[tuple[int, ...], ...]

@@ -19,6 +19,7 @@ from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match,
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
+    Bins,
     Clamp,
     Element,
     Elements,
@@ -44,7 +45,9 @@ from dpquery.values.types import Kind
 Row = dict[int, Any]
 Owned = list[tuple[Any, Row]]
 Set = frozenset[Any]
-Groups = dict[tuple[Any, ...], tuple[int, ...]]
+InBins = dict[int, int]  # those that are not 0
+Cell = int | Set | InBins
+Groups = dict[tuple[Any, ...], tuple[int | InBins, ...]]
 
 
 @dataclass
@@ -57,10 +60,10 @@ class Data:
 
 
 def run(release: Release, data: Data) -> Groups:
-    """Per group the exact integer of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
+    """Per group the exact integers of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
     cells = cells_and_sets(release.table, data, listed(release, data))
     parts = release.table.parts
-    gathered: dict[tuple[Any, ...], list[list[int | Set]]] = {}
+    gathered: dict[tuple[Any, ...], list[list[Cell]]] = {}
     for (_, key), values in cells.items():
         for column, value in zip(gathered.setdefault(key, [[] for _ in parts]), values, strict=True):
             column.append(value)
@@ -74,7 +77,7 @@ def run(release: Release, data: Data) -> Groups:
             shown = sums
         case _:
             assert_never(release.keys)
-    nothing = (0,) * len(release.table.parts)
+    nothing = tuple(InBins() if isinstance(part.cell, Bins) else 0 for part in release.table.parts)
     return {key: tuple(sums.get(key, nothing)) for key in shown}
 
 
@@ -84,20 +87,23 @@ def listed(release: Release, data: Data) -> set[tuple[Any, ...]] | None:
     return set(release.keys.rows) if isinstance(release.keys, ListedKeys) else None
 
 
-def _together(column: Sequence[int | Set]) -> int:
-    """The sum of a group's cells, or the size of the union of its sets."""
+def _together(column: Sequence[Cell]) -> int | InBins:
+    """The sums of a group's cells, or the size of the union of its sets."""
+    bins = [Counter(cell) for cell in column if isinstance(cell, dict)]
+    if bins:
+        return dict(sum(bins, Counter[int]()))
     sets = [cell for cell in column if isinstance(cell, frozenset)]
     return len(frozenset().union(*sets)) if sets else sum(cell for cell in column if isinstance(cell, int))
 
 
-def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[int, ...]]:
+def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Any, ...]]:
     """Per (unit, key) the clamped integer of each part, after the cap on groups; of a set its size."""
     cells = cells_and_sets(table, data, keys)
     return {at: tuple(len(cell) if isinstance(cell, frozenset) else cell for cell in values) for at, values in cells.items()}
 
 
-def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[int | Set, ...]]:
-    """Per (unit, key) the clamped integer or the set of each part, after the cap on groups."""
+def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Cell, ...]]:
+    """Per (unit, key) the clamped integer, the set or the bins of each part, after the cap on groups."""
     grouped: dict[tuple[Any, tuple[Any, ...]], list[Row]] = defaultdict(list)
     for unit, row in rows(table.input, data):
         key = tuple(value(k.value, row) for k in table.keys)
@@ -158,8 +164,12 @@ def _missing(x: Any) -> bool:
     return x is None or (isinstance(x, float) and isnan(x))
 
 
-def _cell(part: Part, own: Sequence[Row], salt: Any) -> int | Set:
+def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
     counted = _counted(part, own)
+    if isinstance(part.cell, Bins) and isinstance(part.row, Units):
+        bins, n = Counter((x - part.row.low) // part.cell.width for x in counted), len(counted)
+        weight = (min(part.cell.rows, n) << WEIGHT_BITS) // max(1, n)
+        return {bin: weight * number for bin, number in bins.items()}
     if isinstance(part.cell, Elements):
         return frozenset(sorted(set(counted), key=lambda x: (_hash(repr(salt), x), repr(x)))[: part.cell.most])
     if not counted:
@@ -174,8 +184,8 @@ def _cell(part: Part, own: Sequence[Row], salt: Any) -> int | Set:
             return max(2 * low, min(2 * high, int(Fraction(2 * total, n)))) - (low + high)
         case Present():
             return 1
-        case Additive():
-            raise AssertionError("row weights only")
+        case Additive() | Bins():
+            raise AssertionError("row weights only, or bins of no units")
         case _:
             assert_never(part.cell)
 

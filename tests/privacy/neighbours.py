@@ -39,10 +39,15 @@ def _rho(e: float | Fraction) -> float:
 
 
 def moved(one: Groups, other: Groups, part: int) -> Moved:
-    zero = (0,) * (part + 1)
-    shifts = tuple(abs(one.get(key, zero)[part] - other.get(key, zero)[part]) for key in {*one, *other})
+    pairs = [[flat(groups[key][part]) if key in groups else {} for groups in (one, other)] for key in {*one, *other}]
+    shifts = tuple(abs(a.get(i, 0) - b.get(i, 0)) for a, b in pairs for i in {*a, *b})
     changed = tuple(s for s in shifts if s)
     return Moved(len(changed), max(shifts, default=0), sum(shifts), sum(s * s for s in shifts), changed)
+
+
+def flat(value: int | dict[int, int]) -> dict[int, int]:
+    """The integers of a part in one group."""
+    return value if isinstance(value, dict) else {0: value}
 
 
 def paid(moves: Sequence[Moved], priced: Priced) -> bool:

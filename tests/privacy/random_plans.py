@@ -366,6 +366,8 @@ def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) 
             group if made.per_group else None,
             bounds if made.per_row else None,
             other=number(random, known) if made.other else None,
+            fraction=Fraction(random.choice(["0", "0.25", "0.5", "1"])) if card == "quantile" else None,
+            discrete=card == "quantile" and random.random() < 0.5,
         )
         if taken(ask, given):
             return ask

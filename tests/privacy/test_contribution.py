@@ -9,13 +9,14 @@ from random import Random
 import pytest
 import random_plans as rp
 from interpreter import Data, listed, run, unit_cells
-from neighbours import moved, sample
+from neighbours import flat, moved, sample
 
 from dpquery.errors import Position
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.release import (
     Additive,
+    Ask,
     Bounding,
     CellBound,
     Clamp,
@@ -34,7 +35,7 @@ from dpquery.plan.release import (
     Units,
 )
 from dpquery.plan.scalar import Interval
-from dpquery.privacy import Facts, bound, enforced, sensitivities
+from dpquery.privacy import Facts, bound, calibrate, enforced, reprice, sensitivities
 from dpquery.privacy.contribution import Sensitivity, cell_bound, groups_of_a_unit
 from dpquery.privacy.cost import selection_delta
 from dpquery.values.types import STRING, Adjacency
@@ -51,9 +52,9 @@ def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
     cells = unit_cells(s.release.table, s.data, listed(s.release, s.data))
     match limits.bounding:
         case GroupCap(groups=groups):
-            assert all(
-                value == 0 or cell.low <= value <= cell.high for values in cells.values() for value, cell in zip(values, limits.cells, strict=True)
-            )
+            found = [(flat(value), cell) for values in cells.values() for value, cell in zip(values, limits.cells, strict=True)]
+            assert all(value == {0: 0} or cell.low <= sum(value.values()) <= cell.high for value, cell in found)
+            assert all(min(value) >= 0 and max(value) < cell.bins and min(value.values()) > 0 for value, cell in found if cell.bins and value)
             assert all(sum(1 for owner, _ in cells if owner == unit) <= groups for unit in s.units)
         case RowWeights(rows=most):
             for unit, (part, cell) in product(s.units, enumerate(limits.cells)):
@@ -70,7 +71,7 @@ KEY = Key("item", ITEM, STRING)
 
 
 def ask(card: str, **more: object) -> AggregateAsk:
-    given = {"argument": AMOUNT if card in ("total", "mean") else None, "where": None, "position": HERE, **more}
+    given = {"argument": AMOUNT if card in ("total", "mean", "quantile") else None, "where": None, "position": HERE, **more}
     return AggregateAsk("a0", f"{card}(amount)", card, **given)  # type: ignore[arg-type]
 
 
@@ -361,3 +362,56 @@ def test_d_replace_one_by_brute_force(low: int, high: int) -> None:
         assert max(sum(p) for p in pairs) == claim.l1
         assert max(sum(x * x for x in p) for p in pairs) == claim.l2_squared
         assert max(max(p) for p in pairs) == claim.linf
+
+
+# ---- C10: levels of trees of bins ----------------------------------------------------------------------------------------------------
+
+HIGH, LOW = [(f"i{i}", 20) for i in range(5) for _ in range(3)], [(f"i{i}", -5) for i in range(5) for _ in range(3)]
+ELSEWHERE = [(f"j{i}", 20) for i in range(5) for _ in range(3)]
+IN_ONE = {"linf", "l1", "l2_squared"}  # that all bins of a group change takes as many rows
+
+
+@pytest.mark.lemma("C10")
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("rows", [HIGH, [(item, 20) for item, _ in MANY]])
+def test_c10_bins_of_a_group_are_reached(keyed: bool, rows: list[tuple[str, int | None]]) -> None:
+    """All rows of a unit in one bin, with as many of them as count, or more (of which three weigh 3 << 20 and nine no more)."""
+    made = release(ask("quantile"), keyed=keyed)
+    assert [part.numbers for part in made.table.parts if part.numbers > 1] == [2, 26]
+    for part in range(len(made.table.parts)):
+        if made.table.parts[part].numbers > 1:
+            found = reached(made, data(orders(1, *rows)), data(), ADD, part)
+            assert found == IN_ONE if len(rows) == len(HIGH) and keyed else found <= IN_ONE
+    assert {s.lemma for s in sensitivities(enforced(made), ADD)} >= {"C10"}
+
+
+@pytest.mark.lemma("C10")
+@pytest.mark.parametrize("other", [LOW, ELSEWHERE])
+def test_c10_replace_one_is_reached(other: list[tuple[str, int | None]]) -> None:
+    """Other values in the same groups, or the same values in others: either way twice as much."""
+    made = release(ask("quantile"))
+    for part in (i for i, part in enumerate(made.table.parts) if part.numbers > 1):
+        assert reached(made, data(orders(1, *HIGH)), data(orders(1, *other)), REPLACE, part) == IN_ONE
+    alone = release(ask("quantile"), rows=3, keyed=False)
+    few = [("i0", 20)] * 3
+    assert reached(alone, data(orders(1, *few)), data(orders(1, *[("i0", -5)] * 3)), REPLACE, 0) == {"l0", *IN_ONE}
+
+
+@pytest.mark.lemma("C10")
+def test_c10_a_row_weighs_less_the_more_there_are() -> None:
+    made = release(ask("quantile"), keyed=False)
+    ((_, narrow),) = run(made, data(orders(1, *[("i", a) for a in (-5, -5, 0, 20)]))).values()
+    assert narrow == {0: 2 * (3 << 20) // 4, 5: (3 << 20) // 4, 25: (3 << 20) // 4}
+    assert run(made, data(orders(1, ("i", None))))[()] == ({}, {})
+
+
+@pytest.mark.lemma("C10")
+def test_c10_levels_add_up_in_the_price() -> None:
+    """Each level has a noise of its own: together they cost what was asked, and one unit in one bin of each reaches it."""
+    made = release(ask("quantile"))
+    priced = calibrate(made, Ask(Fraction(1, 10**6), Fraction(1), noise=Mechanism.LAPLACE), ADD)
+    assert reprice(enforced(made), priced, ADD).epsilon == 1
+    levels = [i for i, part in enumerate(made.table.parts) if part.numbers > 1]
+    lost = [sensitivities(enforced(made), ADD)[i].l1 / priced.noises[i].parameter for i in levels]
+    assert len(lost) == 2
+    assert lost[0] == lost[1] == Fraction(1, 4)  # half of it goes to the count that selects groups

@@ -185,6 +185,7 @@ STATEMENTS = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 3) status, count(*) AS n FROM orders GROUP BY status",
     "SELECT avg(n) AS a FROM (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id)",
     "SELECT category, count(*) AS n FROM orders WHERE category IN (SELECT category FROM orders GROUP BY category) GROUP BY category",
+    "SELECT median(amount) AS m FROM orders",
 )
 
 

@@ -12,7 +12,7 @@ import random_plans as rp
 from interpreter import Data, Groups, run
 from neighbours import Sample, alone, moved, sample
 
-from dpquery.backends import relation
+from dpquery.backends import exact, relation
 from dpquery.backends.lower import lower
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import publics
@@ -59,11 +59,15 @@ def run_sql(con: duckdb.DuckDBPyConnection, release: Release, data: Data) -> Gro
     """The exact sums by DuckDB, laid out as the interpreter's."""
     fill(con, release, data)
     lowered = lower(release, SALT)
-    wide = len(release.table.parts)
-    found = {tuple(row[: len(row) - wide]): tuple(row[len(row) - wide :]) for row in con.execute(lowered.text).fetchall()}
-    rows = [row[1:] for row in data.publics[release.keys.public.name]] if isinstance(release.keys, ReleasedKeys) else lowered.listed
-    if rows is not None:
-        return {key: found.get((i,), (0,) * wide) for i, key in enumerate(rows)}
+    parts = release.table.parts
+    if isinstance(release.keys, ReleasedKeys):
+        lowered = replace(lowered, listed=tuple(row[1:] for row in data.publics[release.keys.public.name]))
+    made = exact.exact(con.sql(lowered.text).to_arrow_table(), lowered, [key.type for key in release.table.keys], len(parts))
+    columns = [made.bins[i] if i in made.bins else made.sums[i] for i in range(len(parts))]
+    found = dict(zip(made.keys, zip(*columns, strict=True) if parts else ((),) * len(made.keys), strict=True))
+    if lowered.listed is not None:
+        nothing = tuple({} if i in made.bins else 0 for i in range(len(parts)))
+        return {key: found.get(key, nothing) for key in lowered.listed}
     return found
 
 

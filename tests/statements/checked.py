@@ -120,8 +120,17 @@ def _few_groups(one: Exact, other: Exact, most: int, name: str) -> None:
 
 def shifts(one: Exact, other: Exact, part: int) -> list[int]:
     """How far each group's sum differs; a group that is absent is 0."""
+    if part in one.bins or part in other.bins:
+        one, other = (Exact(*_apart(exact, part)) for exact in (one, other))
+        part = 0
     a, b = (dict(zip(exact.keys, exact.sums[part], strict=True)) for exact in (one, other))
     return [abs(d) for key in {*a, *b} if (d := a.get(key, 0) - b.get(key, 0))]
+
+
+def _apart(exact: Exact, part: int) -> tuple[Any, Any]:
+    """A part of several integers, as if each bin were a group."""
+    found = {(*key, bin): value for key, bins in zip(exact.keys, exact.bins[part], strict=True) for bin, value in bins.items()}
+    return tuple(found), (tuple(found.values()),)
 
 
 def norms(moved: Sequence[int]) -> tuple[int, int, int, int]:
@@ -186,6 +195,8 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
 def _equal(have: Any, want: Any, card: str) -> bool:
     if card in plain.SPREADS + plain.PAIRS:
         return abs(have - want) <= plain.NEAR * max(1.0, abs(want))
+    if isinstance(want, plain.Near):
+        return want.low - 1e-9 <= float(have) <= want.high + 1e-9
     if card == "mean":
         return abs(have - want) <= 1e-9 * max(1.0, abs(want))
     return bool(have == want) and isinstance(have, Decimal) == isinstance(want, Decimal)

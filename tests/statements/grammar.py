@@ -75,6 +75,8 @@ class Agg:
     per_row: tuple[str, str] | None = None
     per_group: tuple[str, str] | None = None
     other: Expr | None = None  # a second argument
+    fraction: str | None = None  # of a quantile, and whether it is one of the values
+    discrete: bool = False
 
 
 @dataclass(frozen=True)

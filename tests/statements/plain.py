@@ -52,6 +52,7 @@ class Summed:
     high: int
     clamped: bool
     other: Summed | None = None
+    width: int = 1  # of the bins of a quantile
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _same(agg: Agg) -> tuple[Any, ...]:
     """What equal aggregates have in common."""
     value = None if agg.value is None or (agg.card == "units" and agg.value.bare and agg.value.bare.firm) else agg.value.plain
     other = agg.other.plain if agg.other else None
-    return agg.card, value, other, agg.where.plain if agg.where else None, agg.per_row, agg.per_group
+    return agg.card, value, other, agg.where.plain if agg.where else None, agg.per_row, agg.per_group, agg.fraction, agg.discrete
 
 
 # ---- the grid ------------------------------------------------------------------------------------------------------------------------
@@ -132,13 +133,14 @@ def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> 
     kind, step = row.value.type, row.step
     spec = agg.value.bare.spec if agg.value.bare else None
     bounds = (Fraction(agg.per_row[0]), Fraction(agg.per_row[1])) if agg.per_row else spec.bounds if spec else None
+    width = aggregate.quantile.widths[-1] if aggregate.quantile else 1
     if bounds is None:
-        return Summed(agg, step, kind, row.low, row.high, clamped=not obedient)
+        return Summed(agg, step, kind, row.low, row.high, clamped=not obedient, width=width)
     low, high = ceil(bounds[0] / step), floor(bounds[1] / step)
     if low > high:
         low = high = floor((bounds[0] + bounds[1]) / 2 / step + Fraction(1, 2))
     assert (low, high) == (row.low, row.high), f"{agg.dp}: rows in [{row.low}, {row.high}] instead of [{low}, {high}]"
-    return Summed(agg, step, kind, low, high, clamped=True)
+    return Summed(agg, step, kind, low, high, clamped=True, width=width)
 
 
 def _only(aggregate: Aggregate, place: int) -> Aggregate:
@@ -201,6 +203,8 @@ def _gathered(one: Summed, j: int) -> str:
         return ", ".join([f"count(x{j} + y{j})", *(f"coalesce(sum({term}), 0)" for term in terms)])
     if one.agg.card == "distinct":
         return f"count(x{j}), list(DISTINCT x{j}) FILTER (WHERE x{j} IS NOT NULL), 0, 0, 0, 0"
+    if one.agg.card == "quantile":
+        return f"count(x{j}), list(x{j}) FILTER (WHERE x{j} IS NOT NULL), 0, 0, 0, 0"
     squares = f"coalesce(sum({x} * {x}), 0)" if one.agg.card in SPREADS else "0"
     return f"count(x{j}), coalesce(sum(x{j}), 0), {squares}, 0, 0, 0"
 
@@ -214,7 +218,7 @@ def _row_text(one: Summed) -> str:
     agg = one.agg
     if agg.card == "distinct" and agg.value is not None:
         text = f"nullif({agg.value.plain} + 0.0, 'nan'::DOUBLE)" if agg.value.type == FLOAT else agg.value.plain
-    elif agg.card in ("total", "mean", *SPREADS, *PAIRS):
+    elif agg.card in ("total", "mean", "quantile", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
         text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
@@ -255,6 +259,8 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
     """The released value of a group from its units' rows: (unit, rows, then count and sum of each aggregate)."""
     if one.agg.card == "distinct":
         return len({value for row in cells for value in row[3 + EACH * place] or ()})
+    if one.agg.card == "quantile":
+        return _quantile(one, [[int(x) for x in row[3 + EACH * place] or ()] for row in cells], statement.limits.rows)
     numbers = [(weights.get(row[0], 1), *map(int, row[2 + EACH * place : 2 + EACH * (place + 1)])) for row in cells]
     pairs = [row[:3] for row in numbers]
     weighted, most = statement.limits.weights is not None, statement.limits.rows
@@ -300,6 +306,36 @@ def _mean_of_units(one: Summed, pairs: Sequence[tuple[int, int]]) -> float:
     middle = (low + high) * one.step / 2
     top = sum(_clamp(int(Fraction(2 * s, n)), 2 * low, 2 * high) - (low + high) for n, s in pairs)
     return float(middle + one.step / 2 * Fraction(top, len(pairs)) if pairs else middle)
+
+
+class Near(float):
+    """A quantile: about where it lies, and between what ends."""
+
+    low: float
+    high: float
+
+
+def _quantile(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near:
+    """The values at the quantile's places, of rows of which those of a unit weigh as much as so many at most; a bin's width to either side."""
+    q, step = Fraction(one.agg.fraction or "0.5"), one.step
+    rows = sorted((x, Fraction(min(most, len(own)) * WEIGHT // len(own), WEIGHT)) for own in units for x in own)
+    number = sum((w for _, w in rows), Fraction(0))
+    rank = max(ceil(q * number - Fraction(1, 10**9)), 1) - 1 if one.agg.discrete else q * (number - 1)
+    places = [floor(rank) + Fraction(1, 2), floor(rank) + Fraction(1 if one.agg.discrete else 3, 2)] if number >= 1 else [q * number]
+    tie = Fraction(1, 10**6)
+    ends = [_value_at(rows, places[0] - tie), _value_at(rows, places[-1] + tie)] if rows else [one.low + q * (one.high - one.low)] * 2
+    found = Near(ends[0] * step)
+    found.low, found.high = float((ends[0] - one.width) * step), float((ends[1] + one.width) * step)
+    return found
+
+
+def _value_at(rows: Sequence[tuple[int, Fraction]], place: Fraction) -> int:
+    """The value of the row at which the weights so far pass a place."""
+    for x, weight in rows:
+        place -= weight
+        if place < 0:
+            return x
+    return rows[-1][0]
 
 
 def _moments(one: Summed, numbers: Sequence[tuple[int, ...]], most: int, weighted: bool) -> tuple[Fraction, ...]:

@@ -192,6 +192,33 @@ def pair(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     return Agg(f"{card.upper()}({value.dp}, {other.dp})", card, value, other=other)
 
 
+QUANTILES: Mapping[str, bool] = {
+    "MEDIAN({0})": False,
+    "quantile_cont({0}, {1})": False,
+    "PERCENTILE_CONT({1}) WITHIN GROUP (ORDER BY {0})": False,
+    "approx_quantile({0}, {1})": False,
+    "quantile_disc({0}, {1})": True,
+    "percentile_disc({1}) WITHIN GROUP (ORDER BY {0})": True,
+    "quantile({0}, {1})": True,
+}
+
+
+@production(AGGREGATE, 3)
+def quantile(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    """A quantile, under any of its names."""
+    if limits.weights is not None:
+        return None
+    value = number(g, scope, g.random.choice([0, 0, 1]))
+    bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
+    name, discrete = g.random.choice([*QUANTILES.items()])
+    at = "0.5" if name.startswith("MEDIAN") else g.random.choice(["0", "0.25", "0.5", "0.9", "1"])
+    bounds = None if (bounded and g.chance(0.7)) or "WITHIN" in name else _bounds(g)
+    text_ = name.format(value.dp, at)
+    if bounds is not None:
+        text_ = f"{text_[:-1]}, contribution_bounds_per_row => ({bounds[0]}, {bounds[1]}))"
+    return Agg(text_, "quantile", value, per_row=bounds, fraction=at, discrete=discrete)
+
+
 def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
     """The aggregate with a FILTER, now and then."""
     if not g.chance(0.25):
@@ -333,7 +360,7 @@ def shared(g: Grammar, agg: Agg) -> Agg:
     """The aggregate with a share of the price of its own, now and then."""
     if not g.chance(0.05) or "()" in agg.dp:
         return agg
-    return replace(agg, dp=re.sub(r"\)( FILTER |$)", lambda m: f", epsilon => 1e18){m[1]}", agg.dp, count=1))
+    return replace(agg, dp=re.sub(r"\)( WITHIN GROUP .*| FILTER .*|$)", lambda m: f", epsilon => 1e18){m[1]}", agg.dp, count=1))
 
 
 def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: list[Agg], limits: Limits, options: str, threshold: bool) -> Statement:

@@ -164,6 +164,7 @@ NEVER = {
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty", "Combined.parts=empty"), "none is made empty"),
     **dict.fromkeys(("Column.values=empty", "KeySource.positions=empty"), "a list that is declared or found has values"),
     **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
+    "Contributions.listed=given": "how many groups there are is known when the keys are",
     "Group.keys=empty": "the unit, or what fixes it, is a key",
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),

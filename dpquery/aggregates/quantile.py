@@ -1,0 +1,117 @@
+"""MEDIAN and quantiles: noisy counts of rows in bins over the bounds of the values, wide bins and ever narrower ones within them (a tree).
+
+All quantiles of the same values read the same counts, and so are paid for once. A quantile is no more exact than the width of the narrowest bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
+from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.counted import Counted
+from dpquery.aggregates.grid import fits, grid, plain, row_units
+from dpquery.aggregates.values import bar, double, released
+from dpquery.errors import Refused
+from dpquery.mechanisms import Noise
+from dpquery.plan.draft import AggregateAsk, Contributions
+from dpquery.plan.release import Aggregate, Bins, Part, Quantile, Units
+from dpquery.plan.scalar import Interval, Scalar
+from dpquery.values.types import FLOAT, Kind, Value
+
+WITHIN = 16  # bins that a wider one is made of
+LEVELS = 3
+MOST_NUMBERS = 2**21  # noisy integers over all groups, where these are listed: more groups have wider bins
+COARSE = 1000  # bins below which their width is worth a warning
+SIZES = (100, 1_000, 10_000)  # for which the expected error is given
+
+
+def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | None) -> Planned:
+    """A part for each level of bins. A row of a unit with more rows than the cap weighs less, so that its n rows count as so many."""
+    argument = numeric(ask)
+    no_per_group(ask, "a quantile", "write contribution_bounds_per_row: values are bounded, not what they add up to in a group")
+    if contributions.weights is not None:
+        raise Refused(
+            "ROW_WEIGHTS",
+            f"{ask.label} does not go with {WEIGHED}",
+            position=ask.position,
+            instead="use max_groups_contributed and max_rows_per_group instead of max_rows_contributed",
+        )
+    values, notes, slack = _values(ask, argument)
+    most, span = rows_per_cell(contributions, rows_per_unit), values.high - values.low + 1
+    widths = _widths(span, contributions.listed)
+    parts = tuple(Part(values, Bins(most, width, -(-span // width)), ask.where) for width in widths)
+    capped, cuts = told(row_cap(contributions, rows_per_unit), contributions)
+    narrow = f"counted in bins of width {plain(widths[-1] * values.step)}, by which it may be off"
+    found = Quantile(Fraction(1, 2) if ask.fraction is None else ask.fraction, values.low, values.high, widths, ask.discrete, slack)
+    bounds = Interval(values.low * values.step, values.high * values.step)
+    coarse = (narrow,) if widths[-1] > 1 and span // widths[-1] < COARSE else ()
+    kind = argument.type if ask.discrete else FLOAT
+    return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, *capped, *notes), (*cuts, *coarse), quantile=found)
+
+
+def _values(ask: AggregateAsk, argument: Scalar) -> tuple[Units, tuple[str, ...], Fraction]:
+    """The argument on its grid, notes on that, and how far a value may be from the middle of its unit."""
+    bounds = row_bounds(ask, argument)
+    if bounds is None:
+        raise missing(ask)
+    if bounds.low < bounds.high:
+        fine = grid(argument, bounds.magnitude, min(bounds.magnitude, bounds.high - bounds.low))
+        low, high = row_units(bounds, fine.step)
+        if low < high:
+            exact = argument.type.kind is not Kind.FLOAT and not fine.notes
+            return Units(argument, fine.step, low, high), fine.notes, Fraction(0) if exact else fine.step
+    raise Refused(
+        "BAD_BOUNDS",
+        f"the bounds of {ask.label} leave one value on its grid, which it then is whatever the data",
+        position=ask.position,
+        instead="give bounds that are further apart",
+    )
+
+
+def _widths(span: int, groups: int | None) -> tuple[int, ...]:
+    """The widths of bins, each level's 16 times the next one's: as many levels as the number of groups allows, and no more than there are values."""
+    levels = next((n for n in range(LEVELS, 1, -1) if groups is not None and groups * WITHIN**n <= MOST_NUMBERS), LEVELS - 1)
+    widths = [max(1, -(-span // WITHIN**levels))]
+    while -(-span // widths[0]) > WITHIN:
+        widths.insert(0, widths[0] * WITHIN)
+    return tuple(widths)
+
+
+def counted(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> tuple[Quantile, Counted]:
+    """Which quantile it is, and the noisy counts of all groups."""
+    if aggregate.quantile is None:
+        raise AssertionError("a quantile says which one it is")
+    which = aggregate.quantile
+    return which, Counted.of(which.high - which.low + 1, which.widths, sums)
+
+
+def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
+    """Per group the value at the quantile's place among the noisy counts: of two places, or that between two."""
+    which, counts = counted(aggregate, sums)
+    return [released(units * aggregate.step, aggregate.type) for units in counts.quantiles(which)]
+
+
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+    """Per group the bins that the quantile may lie in for all that the noise says."""
+    which, counts = counted(aggregate, sums)
+    ends, points = counts.reach(which, noises, confidence), counts.quantiles(which)
+    return [bar(*_ends(aggregate, which, *own), aggregate.type) for own in zip(ends, points, strict=True)]
+
+
+def _ends(aggregate: Aggregate, which: Quantile, ends: tuple[int, int], point: Fraction) -> tuple[Fraction, Fraction]:
+    """The two ends in the value's own units, between its bounds; the released value lies between them."""
+    low, high = min(Fraction(ends[0]), point) * aggregate.step - which.slack, max(Fraction(ends[1]), point) * aggregate.step + which.slack
+    return max(low, which.low * aggregate.step), min(high, which.high * aggregate.step)
+
+
+def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
+    """Half the width of the error bar of n values spread evenly over their bounds, by n."""
+    which, _ = counted(aggregate, [()] * len(noises))
+    even = Counted.even(which.high - which.low + 1, which.widths, SIZES)
+    ends = even.reach(which, noises, confidence)
+    return {f"n={n}": double((high - low) * aggregate.step / 2 + which.slack) for n, (low, high) in zip(SIZES, ends, strict=True)}
+
+
+QUANTILE = Card("quantile", plan, finish, interval, expected_error)
