@@ -287,9 +287,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "B12": Pitfall(
         "A key list from an earlier release whose length enters the price.",
-        "Such lists are refused.",
-        _in("pitfalls_keys", "b12_a_list_of_an_earlier_release_is_refused_as_yet", "b12_a_released_value_in_where_lists_no_keys"),
-        "released key lists",
+        "Price, caps and bounds are made before such a list is known, and hold for one of any length.",
+        _in("pitfalls_keys", "b12_a_list_of_an_earlier_release_makes_no_cap_idle_and_no_price", "b12_a_released_value_in_where_lists_no_keys"),
     ),
     "C1": Pitfall(
         "A sum clamped to its row bounds times the row cap raises a person with one row to the lower bound of many.",
