@@ -12,7 +12,7 @@ from typing import assert_never
 
 from dpquery.backends.scalar import literal, sql, units
 from dpquery.backends.values import INFINITY
-from dpquery.plan.inside import Reduce, Reduction
+from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction
 from dpquery.plan.scalar import Scalar
 from dpquery.values.types import FLOAT, Kind, Type
 
@@ -20,22 +20,24 @@ Names = Mapping[int, str]
 MOST_ROWS, MOST_SUM, MOST_SQUARES = 2**33, 2**63, 2**93  # of one unit, as far as spreads tell them apart
 
 
-def reduced(reduction: Reduction, names: Names) -> str:
-    """The aggregate over the rows of a group, in canonical form."""
+def reduced(reduction: Reduction, names: Names, over: str = "") -> str:
+    """The aggregate over the rows of a group, in canonical form; `over` makes it a window, which only some of them can be."""
+    if over and (reduction.function not in WINDOWS or reduction.distinct):
+        raise ValueError("the aggregate is no window")
     match reduction.function:
         case Reduce.COUNT:
-            return _count(reduction, names)
+            return _count(reduction, names) + over
         case Reduce.SUM:
-            return _sum(reduction, names)
+            return _sum(reduction, names, over)
         case Reduce.AVG:
-            added, count = _added(reduction, names)
+            added, count = _added(reduction, names, over)
             return f"(CAST({added} AS DOUBLE) / {count}{_scaled(reduction)} + 0.0)"
         case Reduce.VAR_POP | Reduce.VAR_SAMP:
             return _variance(reduction, names)
         case Reduce.STDDEV_POP | Reduce.STDDEV_SAMP:
             return f"sqrt({_variance(reduction, names)})"
         case Reduce.MIN | Reduce.MAX | Reduce.ALL | Reduce.ANY:
-            return f"{reduction.function}({_value(reduction, names)})"
+            return f"{reduction.function}({_value(reduction, names)}){over}"
         case Reduce.QUANTILE_CONT:
             at = f"quantile_cont(CAST({_value(reduction, names)} AS DOUBLE), {_fraction(reduction)})"
             return f"CASE WHEN {at} <= {INFINITY} THEN {at} + 0.0 END"
@@ -94,14 +96,14 @@ def _is_decimal(reduction: Reduction) -> bool:
     return value.type.kind is Kind.DECIMAL and reduction.function in (Reduce.SUM, Reduce.AVG)
 
 
-def _added(reduction: Reduction, names: Names) -> tuple[str, str]:
+def _added(reduction: Reduction, names: Names, over: str = "") -> tuple[str, str]:
     """The exact sum of the rows' integers or decimals, NULL of none, and their number."""
     text = _distinct(reduction) + _addend(reduction, names)
-    return f"sum({text})", f"count({text})"
+    return f"sum({text}){over}", f"count({text}){over}"
 
 
-def _sum(reduction: Reduction, names: Names) -> str:
-    added, _ = _added(reduction, names)
+def _sum(reduction: Reduction, names: Names, over: str) -> str:
+    added, _ = _added(reduction, names, over)
     match reduction.type.kind:
         case Kind.INTEGER:
             return f"TRY_CAST({added} AS BIGINT)"
@@ -157,3 +159,25 @@ def _extreme(reduction: Reduction, names: Names) -> str:
     where = "" if reduction.where is None else f" AND {sql(reduction.where, names)}"
     kept = f"FILTER (WHERE {value} IS NOT NULL AND {by} IS NOT NULL{where})"
     return f"first({value} ORDER BY {by} {way} NULLS LAST, {value} ASC NULLS LAST) {kept}"
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------------
+
+
+def placed(item: Placing, names: Names, over: str) -> str:
+    """What a row's place in the window gives."""
+    match item.function:
+        case Place.ROW_NUMBER | Place.RANK | Place.DENSE_RANK:
+            return f"{item.function}(){over}"
+        case Place.LAG | Place.LEAD:
+            return f"{item.function}({sql(_argument(item.value), names)}, {item.offset:d}){over}"
+        case Place.FIRST_VALUE:
+            return f"first_value({sql(_argument(item.value), names)}){over}"
+        case _:
+            assert_never(item.function)
+
+
+def framed(frame: Frame) -> str:
+    """The rows that an aggregate goes over."""
+    before = "UNBOUNDED" if frame.preceding is None else f"{frame.preceding:d}"
+    return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {before} PRECEDING AND CURRENT ROW"

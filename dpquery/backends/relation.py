@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from dpquery.backends import names
-from dpquery.backends.inside import reduced
+from dpquery.backends.inside import framed, placed, reduced
 from dpquery.backends.scalar import scan, sql
-from dpquery.plan.inside import parts
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, UnitPath, output
+from dpquery.plan.inside import Placing, parts, total
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, UnitPath, Windowed, output
 from dpquery.plan.scalar import Column, Scalar, columns
 
 Ids = frozenset[int]
@@ -77,6 +77,8 @@ def lower(rel: Private, needed: Ids, script: Script) -> str:
             return _cap_rows(rel, needed, script)
         case Group():
             return _group(rel, needed, script)
+        case Windowed():
+            return _windowed(rel, needed, script)
         case _:
             assert_never(rel)
 
@@ -201,3 +203,23 @@ def _group(rel: Group, needed: Ids, script: Script) -> str:
     below = local(rel.input)
     items = [*keys, *(f"{reduced(item, below)} AS {names.column(column.id)}" for column, item in used)]
     return script.add(f"SELECT {', '.join(['u', *items])} FROM {source} GROUP BY {', '.join(['u', *keys])}")
+
+
+def _windowed(rel: Windowed, needed: Ids, script: Script) -> str:
+    """Partitioned by the unit before anything else. What tells equal rows apart is ordered by all columns, so that such rows are equal in all."""
+    if rel.column.id not in needed:
+        return lower(rel.input, needed, script)
+    below = output(rel.input)
+    item = rel.item
+    own = reads([item.value] if isinstance(item, Placing) else parts(item)) | {c.id for c in (*rel.partition, *(t.column for t in rel.order))}
+    ties = [names.column(c.id) for c in below] if total(item, rel.frame) else []
+    source = lower(rel.input, frozenset(c.id for c in below) if ties else (needed | own) - {rel.column.id}, script)
+    order = [f"{names.column(t.column.id)}{' DESC' if t.descending else ''} NULLS {'FIRST' if t.nulls_first else 'LAST'}" for t in rel.order]
+    whole = rel.frame is None and not isinstance(item, Placing)
+    terms = [] if whole else [*order, *(f"{name} NULLS LAST" for name in ties)]
+    by = ", ".join(["u", *(names.column(c.id) for c in rel.partition)])
+    frame = "" if rel.frame is None else f" {framed(rel.frame)}"
+    over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame})"
+    given = local(rel.input)
+    text = placed(item, given, over) if isinstance(item, Placing) else reduced(item, given, over)
+    return script.add(f"SELECT {_list(rel, needed, given | {rel.column.id: text})} FROM {source}")

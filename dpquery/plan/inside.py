@@ -1,4 +1,4 @@
-"""Aggregates over the rows of one unit: functions of the bag of its values, whatever the order of rows. They stay below the noise."""
+"""Aggregates and windows over the rows of one unit: functions of the bag of its rows, whatever their order. They stay below the noise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from dpquery.plan.scalar import Scalar
+from dpquery.plan.scalar import Column, Scalar
 from dpquery.values.types import Type
 
 
@@ -33,6 +33,7 @@ class Reduce(StrEnum):
 
 SPREADS = (Reduce.VAR_POP, Reduce.VAR_SAMP, Reduce.STDDEV_POP, Reduce.STDDEV_SAMP)
 ADDED = (Reduce.SUM, Reduce.AVG, *SPREADS)
+WINDOWS = (Reduce.COUNT, Reduce.SUM, Reduce.AVG, Reduce.MIN, Reduce.MAX, Reduce.ALL, Reduce.ANY)  # that may run over a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,57 @@ class Reduction:
 def parts(reduction: Reduction) -> Iterator[Scalar]:
     """The expressions that it reads."""
     yield from (scalar for scalar in (reduction.value, reduction.where, reduction.by) if scalar is not None)
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------------
+
+
+class Place(StrEnum):
+    """What a row's place among the rows of its partition gives."""
+
+    ROW_NUMBER = "row_number"
+    RANK = "rank"
+    DENSE_RANK = "dense_rank"
+    LAG = "lag"
+    LEAD = "lead"
+    FIRST_VALUE = "first_value"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """A window function of the order of rows. RANK and DENSE_RANK tell no equals apart; for the others all columns break ties.
+
+    `value` and `offset` are those of LAG and LEAD; FIRST_VALUE has a value alone.
+    """
+
+    function: Place
+    value: Column | None
+    type: Type
+    offset: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows that a running aggregate goes over: up to the last equal of the current row, or `rows`: by count, all columns breaking ties.
+
+    `preceding` rows before the current one; None: from the first.
+    """
+
+    rows: bool
+    preceding: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of ORDER BY."""
+
+    column: Column
+    descending: bool
+    nulls_first: bool
+
+
+def total(item: Placing | Reduction, frame: Frame | None) -> bool:
+    """Whether the function tells equal rows apart, so that all columns must break ties."""
+    if isinstance(item, Placing):
+        return item.function not in (Place.RANK, Place.DENSE_RANK)
+    return frame is not None and frame.rows

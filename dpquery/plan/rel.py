@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from dpquery.plan.inside import Reduction
+from dpquery.plan.inside import Frame, Placing, Reduction, Term
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.values.types import Type
 
@@ -188,7 +188,22 @@ class Group:
     items: tuple[tuple[Column, Reduction], ...]
 
 
-Private = Scan | Keep | Compute | Lookup | Match | Semi | Stack | CapRows | Group
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """Each row with one more column: a window function over the rows of its unit that agree with it on `partition`.
+
+    The plan itself adds the unit to the partition. Without a frame an aggregate goes over the whole of it.
+    """
+
+    input: Private
+    column: Column
+    item: Placing | Reduction
+    partition: tuple[Column, ...]
+    order: tuple[Term, ...]
+    frame: Frame | None = None
+
+
+Private = Scan | Keep | Compute | Lookup | Match | Semi | Stack | CapRows | Group | Windowed
 
 
 def inputs(rel: Private) -> tuple[Private, ...]:
@@ -196,7 +211,7 @@ def inputs(rel: Private) -> tuple[Private, ...]:
     match rel:
         case Scan():
             return ()
-        case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below) | Group(input=below):
+        case Keep(input=below) | Compute(input=below) | Lookup(input=below) | CapRows(input=below) | Group(input=below) | Windowed(input=below):
             return (below,)
         case Match(left=left, right=right) | Stack(left=left, right=right):
             return (left, right)
@@ -226,6 +241,8 @@ def output(rel: Private) -> tuple[Column, ...]:
             return (*output(below), *public.columns)
         case Match(left=left, right=right):
             return (*output(left), *output(right))
+        case Windowed(input=below, column=column):
+            return (*output(below), column)
         case Group(keys=keys, items=items):
             return (*keys, *(column for column, _ in items))
         case Stack(columns=columns):

@@ -1,6 +1,7 @@
 """The argument: what is bounded, how far one unit moves it, what that costs. Reads the plan alone; one lemma, one function, its proof beside it.
 
 locality.py       L  whose rows are whose
+rows.py           L  how many rows a unit has
 contribution.py   C  how far one unit moves the exact sums
 resolve.py        R  a draft becomes a bounded release
 cost.py           P  noise and price

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from dpquery.errors import Fault
-from dpquery.plan.inside import parts
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, inputs, output
+from dpquery.plan.inside import Placing, parts
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed, inputs, output
 from dpquery.plan.release import UnitTable
 from dpquery.plan.scalar import Column, Scalar, columns
 from dpquery.privacy.later import met_once
@@ -56,6 +56,8 @@ def _lemma(rel: Private) -> str:
             return cap_rows(rel)
         case Group():
             return group(rel)
+        case Windowed():
+            return windowed(rel)
         case _:
             assert_never(rel)
 
@@ -169,6 +171,27 @@ def group(rel: Group) -> str:
     return _reads("L21", (scalar for _, item in rel.items for scalar in parts(item)), known)
 
 
+def windowed(rel: Windowed) -> str:
+    """L22. Windows within the unit keep locality.
+
+    Given   the input is local; partitions are of one unit; partition, order and function read the input's columns alone; a function that tells
+            equal rows of the order apart has all columns of the input as further terms, so that rows it takes for equal are equal; frames of RANGE
+            begin at the first row.
+    Claim   the rows with their new column are local.
+    Proof   A partition holds rows of one unit, so the new value is a function of input[u]: of the bag of its rows, as equal rows are
+            interchangeable. No row comes or goes.
+    Tight   As L1, with partitions of all units: test_l1_what_looks_at_other_units_is_caught
+    Source  Wilson et al. 2020, section 3; docs/pitfalls.md A4 and H (ties that leave out a column moved thousands of other units).
+    """
+    if rel.frame is not None and not rel.frame.rows and rel.frame.preceding is not None:
+        raise Fault("PLAN_BROKEN", "a frame of RANGE counts rows")
+    read = [*rel.partition, *(term.column for term in rel.order)]
+    if isinstance(rel.item, Placing):
+        read += [] if rel.item.value is None else [rel.item.value]
+        return _reads("L22", read, _ids(output(rel.input)))
+    return _reads("L22", (*read, *parts(rel.item)), _ids(output(rel.input)))
+
+
 def stack(rel: Stack) -> str:
     """L14. Merging two private relations unit by unit keeps locality.
 
@@ -206,79 +229,17 @@ def _scalars(table: UnitTable) -> Iterable[Scalar]:
         yield from part.reads
 
 
-def rows_per_unit(rel: Private) -> int | None:
-    """L9. The most rows that a unit can have here; None where the plan bounds nothing.
-
-    Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table.
-    Claim   every R[u] has at most the returned number of rows.
-    Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
-            rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
-            row of one of the sides occurs once, so there are at most as many as the larger side has; LEFT adds at most the left side's.
-            Stack: the sum for UNION, the smaller one for INTERSECT, the left one for EXCEPT.
-            Group: no more than there are rows; one where all rows of a unit agree on the keys (L10).
-    Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached, test_l9_groups_are_reached
-    Source  docs/pitfalls.md A5, N9.
-    """
-    match rel:
-        case Scan(max_rows_per_unit=declared):
-            return 1 if declared == 1 else None
-        case Keep(input=below) | Compute(input=below) | Semi(left=below):
-            return rows_per_unit(below)
-        case CapRows(input=below, rows=rows):
-            most = rows_per_unit(below)
-            return rows if most is None else min(rows, most)
-        case Lookup(input=below, join=join, fanout=fanout):
-            most = rows_per_unit(below)
-            return None if most is None or fanout is None else most * _met(fanout, join)
-        case Match():
-            return _matched(rel)
-        case Group(input=below, keys=keys):
-            return 1 if _ids(keys) <= fixed(below) else rows_per_unit(below)
-        case Stack():
-            return _stacked(rel)
-        case _:
-            assert_never(rel)
-
-
-def _met(count: int, join: Join) -> int:
-    """The most rows that a row becomes which meets so many: LEFT keeps one that meets none."""
-    return count if join is Join.INNER else max(1, count)
-
-
-def _matched(rel: Match) -> int | None:
-    left, right = rows_per_unit(rel.left), rows_per_unit(rel.right)
-    if left is None or right is None:
-        return None
-    product = left * _met(right, rel.join)
-    if not rel.single:
-        return product
-    return min(product, max(left, right) if rel.join is Join.INNER else left + right)
-
-
-def _stacked(rel: Stack) -> int | None:
-    left, right = rows_per_unit(rel.left), rows_per_unit(rel.right)
-    match rel.how:
-        case Merge.UNION_ALL | Merge.UNION:
-            return None if left is None or right is None else left + right
-        case Merge.INTERSECT:
-            return min((most for most in (left, right) if most is not None), default=None)
-        case Merge.EXCEPT:
-            return left
-        case _:
-            assert_never(rel.how)
-
-
 def fixed(rel: Private) -> frozenset[int]:
     """L10. Ids of the columns that depend on the unit alone: all rows of a unit agree on each of them.
 
     Given   one-row-per-unit tables are registered; the fan-out of each lookup was computed from its public table.
     Claim   for every u, all rows of R[u] hold the same value in each returned column.
     Proof   Scan of one row per unit: there is one row. Any scan: the unit's own columns hold u. Keep, Semi, CapRows: fewer rows, same values.
-            Compute: a function of fixed columns. INNER Match: a row holds a left row's and a right row's values, each fixed. LEFT Match: the
-            left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public row's too
-            if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
-            all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all). Group: keys hold values of input[u]; where all
-            rows of a unit agree on all keys there is one row. Stack: what holds the unit (L12); of
+            Windowed: the input's. Compute: a function of fixed columns. INNER Match: a row holds a left row's and a right row's values, each fixed.
+            LEFT Match: the left row's; the right side's may be NULL in some rows and not in others. Lookup: the private row's values; the public
+            row's too if at most one public row can meet a private one and ON reads fixed columns alone, for then ON selects the same public rows for
+            all of R[u], at most one: that row for all, or none for all (LEFT: NULL for all). Group: keys hold values of input[u]; where all rows of a
+            unit agree on all keys there is one row. Stack: what holds the unit (L12); of
             EXCEPT what comes of fixed columns of the left, as its rows are left ones.
     Tight   One column more would be wrong: test_a3_outer_join_is_not_fixed, test_a3_lookup_with_fan_out_is_not_fixed,
             test_a3_lookup_by_a_row_column_is_not_fixed
@@ -289,7 +250,7 @@ def fixed(rel: Private) -> frozenset[int]:
             return frozenset(c.column.id for c in cols)
         case Scan(unit_columns=own):
             return own
-        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
+        case Keep(input=below) | CapRows(input=below) | Semi(left=below) | Windowed(input=below):
             return fixed(below)
         case Compute(input=below, items=items):
             known = fixed(below)
@@ -335,7 +296,7 @@ def owning(rel: Private) -> frozenset[int]:
 
     Given   each scan names the columns that carry its unit unmodified; its rows have a unit.
     Claim   in every row the returned columns equal the row's unit.
-    Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, caps, lookups (the private row stays whole) and
+    Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, windows, caps, lookups (the private row stays whole) and
             INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL. Of a group its keys,
             whose rows are one unit's; of a stack what both branches give so.
     Tight   One column more would be wrong: test_distinct_units_from_a_null_side, test_count_distinct_of_the_null_side_counts_units_with_rows
@@ -344,7 +305,7 @@ def owning(rel: Private) -> frozenset[int]:
     match rel:
         case Scan(unit_columns=own):
             return own
-        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Lookup(input=below) | Semi(left=below):
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Lookup(input=below) | Semi(left=below) | Windowed(input=below):
             return owning(below)
         case Match(left=left, right=right, join=join):
             return owning(left) | owning(right) if join is Join.INNER else owning(left)

@@ -10,7 +10,7 @@ from typing import assert_never
 from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, walk
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, walk
 from dpquery.plan.release import (
     Aggregate,
     Bounding,
@@ -32,7 +32,8 @@ from dpquery.plan.release import (
 from dpquery.plan.scalar import Column
 from dpquery.privacy.contribution import enforced, sensitivities
 from dpquery.privacy.later import any_list
-from dpquery.privacy.locality import cells, depends_on, fixed, local, owning, rows_per_unit
+from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.values.types import Adjacency, Value
 
 LARGEST_FANOUT = 10_000  # public rows that one private row may meet in all
@@ -146,7 +147,7 @@ def _fill(rel: Private, facts: Facts) -> Private:
     match rel:
         case Scan():
             return rel
-        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below):
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below) | Windowed(input=below):
             return replace(rel, input=_fill(below, facts))
         case Lookup(input=below, public=public):
             if public.name not in facts.fanouts:
@@ -183,7 +184,7 @@ def capped(rel: Private, rows: int) -> Private:
     match rel:
         case Scan():
             return rel
-        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below):
+        case Keep(input=below) | Compute(input=below) | CapRows(input=below) | Group(input=below) | Windowed(input=below):
             return replace(rel, input=capped(below, rows))
         case Lookup(input=below):
             inner = capped(below, rows)

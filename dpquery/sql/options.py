@@ -12,7 +12,7 @@ from dpquery.plan.draft import AggregateAsk, Contributions, Options
 from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
 from dpquery.plan.scalar import Column
-from dpquery.privacy.locality import rows_per_unit
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.schema.model import Schema, Table
 from dpquery.sql.clause import Name, Option, Text
 from dpquery.sql.names import Field, Statement, fold

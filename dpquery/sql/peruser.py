@@ -6,20 +6,22 @@ unmodified column that fixes it: a registered unique one, or one of a declared p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.inside import Reduction
-from dpquery.plan.rel import Compute, Group, Keep, Private
-from dpquery.plan.scalar import Column, Literal, Scalar, columns, replaced
+from dpquery.plan.inside import Reduction, parts
+from dpquery.plan.rel import Compute, Group, Keep, Private, Windowed
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, replaced
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.fields import take, unread, unset
 from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, fold
 from dpquery.sql.options import rows_in_group
+from dpquery.sql.perwindow import window
 from dpquery.sql.reductions import reduction, result
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
@@ -30,6 +32,7 @@ from dpquery.values.types import Kind
 CLAUSES = ("group", "having", "qualify")
 Item = tuple[str, exp.Expr | None, Scalar]  # a column of SELECT: its name, its node, its value
 Spelled = tuple[str, exp.Expr, Scalar | None]  # an item as written; with a value: one column of a star, which is the node
+Reader = Callable[[exp.Expr, Scope, str], Scalar]
 NOWHERE = Origin("", "", frozenset())
 
 
@@ -52,19 +55,19 @@ def check_none(node: exp.Select, clauses: Clauses) -> None:
 
 def asked(items: Sequence[exp.Expr], clauses: Clauses) -> bool:
     """Whether a subquery looks at several rows of a unit."""
-    return any(not unset(getattr(clauses, name)) for name in CLAUSES) or any(_outermost(item, _is_reduction) for item in items)
+    return any(not unset(getattr(clauses, name)) for name in CLAUSES) or any(_outermost(item, _is_wanted) for item in items)
 
 
 def read(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[Spelled], node: exp.Expr) -> tuple[Bound, tuple[Item, ...]]:
     """The relation after GROUP BY and HAVING, and the columns of SELECT over it."""
-    if not unset(clauses.qualify):
-        raise unread(node, "qualify", clauses.qualify)
     level = Level(statement, Scope(side.frame, statement), side.rel)
     if clauses.group is not None or clauses.having is not None or any(_outermost(inner, _is_reduction) for _, inner, star in items if star is None):
         level.group(clauses.group, items, node)
     if clauses.having is not None:
         level.keep(take(clauses.having, "this")[0], items, "HAVING")
     found = level.items(items)
+    if clauses.qualify is not None:
+        level.keep(take(clauses.qualify, "this")[0], items, "QUALIFY")
     return Bound(level.rel, side.frame, side.kept), found
 
 
@@ -103,6 +106,14 @@ def _is_reduction(node: exp.Expr) -> bool:
     return is_aggregate(node) or isinstance(node, WRAPPERS)
 
 
+def _is_window(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Window)
+
+
+def _is_wanted(node: exp.Expr) -> bool:
+    return _is_reduction(node) or _is_window(node)
+
+
 def _outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.Expr, ...]:
     """The nodes that are wanted, but none inside another, nor in a subquery. A window's function is no aggregate; its arguments may hold some."""
     found, waiting = list[exp.Expr](), [node]
@@ -111,14 +122,13 @@ def _outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.
         if wanted(one):
             found.append(one)
         elif isinstance(one, exp.Window):
-            waiting += [below for child in one.iter_expressions() for below in (_arguments(child) if child is one.this else [child])]
+            function = one.this
+            while isinstance(function, WRAPPERS):
+                function = function.this
+            waiting += [child for child in one.iter_expressions() if child is not one.this] + list(function.iter_expressions())
         elif not isinstance(one, exp.Query):
             waiting += one.iter_expressions()
     return tuple(found)
-
-
-def _arguments(function: exp.Expr) -> Iterator[exp.Expr]:
-    return function.iter_expressions()
 
 
 def lifted(node: exp.Expr, wanted: Callable[[exp.Expr], bool], made: Callable[[exp.Expr], Column]) -> exp.Expr:
@@ -150,6 +160,8 @@ class Level:
     made: dict[Reduction, Column] = field(default_factory=dict)
     visible: set[int] | None = None  # None: all columns of FROM
     copies: dict[int, exp.Expr] = field(default_factory=dict)  # of expressions by id of their node, with columns in place of aggregates
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)  # of SELECT, as windows see them
+    placed: dict[int, exp.Expr] = field(default_factory=dict)  # and of these with columns in place of windows
 
     def group(self, clause: exp.Group | None, items: Sequence[Spelled], node: exp.Expr) -> None:
         """The groups of GROUP BY with all aggregates that SELECT, HAVING and QUALIFY read."""
@@ -183,7 +195,7 @@ class Level:
     def keep(self, node: exp.Expr, items: Sequence[Spelled], clause: str) -> None:
         """The rows for which a condition is true."""
         aliases = {fold(name): inner for name, inner, star in reversed(items) if name and star is None}
-        predicate = self._read(node, aliases, clause, condition)
+        predicate = self._read(node, aliases, clause, condition, windows=clause != "HAVING")
         self.rel = Keep(self.rel, predicate)
 
     def items(self, items: Sequence[Spelled]) -> tuple[Item, ...]:
@@ -196,22 +208,76 @@ class Level:
                 aliases.setdefault(fold(name), inner)
         return tuple(found)
 
-    def _read(self, node: exp.Expr, aliases: Mapping[str, exp.Expr], clause: str, reader: Callable[[exp.Expr, Scope, str], Scalar]) -> Scalar:
+    def _read(self, node: exp.Expr, aliases: Mapping[str, exp.Expr], clause: str, reader: Reader, windows: bool = True) -> Scalar:
         """The expression over the relation so far."""
-        seen = {name: self._lifted(inner) for name, inner in aliases.items()}
-        value = replaced(reader(self._lifted(node), replace(self.scope, aliases=seen), clause), self.keys)
-        if self.visible is not None:
-            for column in columns(value):
-                if column.id not in self.visible:
-                    raise self._ungrouped(column, node)
-        return value
+        self.aliases = {name: self._lifted(inner, False) for name, inner in aliases.items()}
+        seen = {name: self._lifted(inner, True) for name, inner in aliases.items()} if windows else self.aliases
+        return self._checked(reader(self._lifted(node, windows), replace(self.scope, aliases=seen), clause), node)
 
-    def _lifted(self, node: exp.Expr) -> exp.Expr:
-        if self.visible is None:
-            return node
-        if id(node) not in self.copies:
-            self.copies[id(node)] = lifted(node, _is_reduction, self._reduced)
-        return self.copies[id(node)]
+    def _checked(self, value: Scalar, node: exp.Expr) -> Scalar:
+        """The expression over groups, where there are some: of keys and of what was made of several rows."""
+        found = replaced(value, self.keys)
+        for column in columns(found):
+            if self.visible is not None and column.id not in self.visible:
+                raise self._ungrouped(column, node)
+        return found
+
+    def _lifted(self, node: exp.Expr, windows: bool) -> exp.Expr:
+        """The expression with columns in place of its aggregates, if there are groups, and of its windows, where they may stand."""
+        found = node
+        if self.visible is not None:
+            if id(node) not in self.copies:
+                self.copies[id(node)] = lifted(node, _is_reduction, self._reduced)
+            found = self.copies[id(node)]
+        if not windows:
+            return found
+        if id(found) not in self.placed:
+            self.placed[id(found)] = lifted(found, _is_window, self._windowed) if _outermost(found, _is_window) else found
+        return self.placed[id(found)]
+
+    def _windowed(self, node: exp.Expr) -> Column:
+        """The column of a window."""
+        if not isinstance(node, exp.Window):
+            raise AssertionError("a window is wanted")
+        statement = self.statement
+        item, partition, order, frame = window(statement, node, self._inner, self._column, self._own)
+        if not holds_unit(statement, self.rel, partition):
+            message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
+            raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
+        rows = rows_in_group(statement, self.rel)
+        if isinstance(item, Reduction):
+            made = result(item, title(node), next(statement.ids), rows)
+        else:
+            counts = None if item.value is not None or rows is None else Interval(Fraction(1), Fraction(max(rows, 1)))
+            made = Column(next(statement.ids), title(node), item.type, item.value.declared if item.value is not None else counts)
+        self.rel = Windowed(self.rel, made, item, partition, order, frame)
+        if self.visible is not None:
+            self.visible.add(made.id)
+        return made
+
+    def _inner(self, node: exp.Expr) -> Scalar:
+        """A row-wise expression inside a window."""
+        return self._checked(expression(node, replace(self.scope, aliases=self.aliases), "a window"), node)
+
+    def _column(self, value: Scalar) -> Column:
+        """The expression as a column."""
+        if isinstance(value, Column):
+            return value
+        made = as_column(self.statement, "term", value)
+        self.rel = Compute(self.rel, ((made, value),))
+        if self.visible is not None:
+            self.visible.add(made.id)
+        return made
+
+    def _own(self, node: exp.Expr) -> Reduction:
+        """An aggregate that goes over a window; over groups it reads keys and aggregates."""
+        found = reduction(self.statement, node, replace(self.scope, aliases=self.aliases))
+        value, where = (None if part is None else replaced(part, self.keys) for part in (found.value, found.where))
+        found = replace(found, value=value, where=where)
+        for column in (c for part in parts(found) for c in columns(part)):
+            if self.visible is not None and column.id not in self.visible:
+                raise self._ungrouped(column, node)
+        return found
 
     def _reduced(self, node: exp.Expr) -> Column:
         """The column of an aggregate; equal ones share it."""
@@ -228,8 +294,8 @@ class Level:
         """The group that aggregates belong to: below HAVING."""
         rel = self.rel
         while not isinstance(rel, Group):
-            if not isinstance(rel, Keep):
-                raise AssertionError("only HAVING stands above the groups while aggregates are read")
+            if not isinstance(rel, Keep | Compute | Windowed):
+                raise AssertionError("HAVING and windows alone stand above the groups")
             rel = rel.input
         return rel
 
@@ -242,6 +308,6 @@ def _with_item(rel: Private, group: Group, item: tuple[Column, Reduction]) -> Pr
     """The relation with one more aggregate in its group."""
     if rel is group:
         return replace(group, items=(*group.items, item))
-    if isinstance(rel, Keep):
+    if isinstance(rel, Keep | Compute | Windowed):
         return replace(rel, input=_with_item(rel.input, group, item))
-    raise AssertionError("the group stands below HAVING alone")
+    raise AssertionError("HAVING and windows alone stand above the groups")

@@ -11,9 +11,10 @@ from sqlglot.tokens import Tokenizer
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Feed, Ratio
 from dpquery.plan.intervals import interval
-from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, output
+from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, output
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
-from dpquery.privacy.locality import fixed, rows_per_unit
+from dpquery.privacy.locality import fixed
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
 from dpquery.values.types import Kind, Type
 
@@ -131,6 +132,8 @@ def firm(rel: Private) -> frozenset[int]:
             return frozenset(c.column.id for c in cols)
         case Keep(input=below) | CapRows(input=below) | Semi(left=below):
             return firm(below)
+        case Windowed(input=below, column=column):
+            return firm(below) | {column.id}
         case Compute(input=below, items=items):
             return firm(below) | {column.id for column, _ in items}
         case Lookup(input=below, public=public, join=join):
@@ -157,7 +160,7 @@ def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...
             return ()
         case Keep(input=below, predicate=predicate):
             return (*facts(below, kept), *conjuncts(predicate))
-        case Compute(input=below) | CapRows(input=below) | Semi(left=below):
+        case Compute(input=below) | CapRows(input=below) | Semi(left=below) | Windowed(input=below):
             return facts(below, kept)
         case Lookup(input=below, public=public, join=join, on=on):
             holds = join is Join.INNER and public.name not in kept
@@ -176,7 +179,7 @@ def unique(rel: Private) -> frozenset[int]:
     match rel:
         case Scan(unique=declared, unit_columns=own, max_rows_per_unit=most):
             return declared | own if most == 1 else declared
-        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Semi(left=below):
+        case Keep(input=below) | CapRows(input=below) | Compute(input=below) | Semi(left=below) | Windowed(input=below):
             return unique(below)
         case Lookup() | Stack():
             return frozenset()

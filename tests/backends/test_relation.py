@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import pytest
 from plan_bench import ROWS, UNITS, Bench, column, integer, of, public, release, scan, total
 
 from dpquery.plan.functions import call
-from dpquery.plan.rel import CapRows, Compute, Hop, Join, Keep, Lookup, Match, Scan, UnitPath
+from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.rel import CapRows, Compute, Hop, Join, Keep, Lookup, Match, Scan, UnitPath, Windowed
 from dpquery.plan.scalar import Literal
-from dpquery.values.types import INTEGER, STRING
+from dpquery.values.types import FLOAT, INTEGER, STRING
 
 SHOP = """
 CREATE TABLE users(uid INTEGER, country VARCHAR);
@@ -156,6 +160,31 @@ def test_h_the_choice_of_rows_reads_computed_columns_and_literals_too() -> None:
     for salt in range(10):
         first = one.sums(release(capped, [mark]), salt)
         assert [other.sums(release(capped, [mark]), salt) for other in others] == [first, first]
+
+
+FOUR = Whole(Fraction(1, 4), -1000, 1000)
+
+
+@pytest.mark.parametrize("function", [*Place, "rows", "range", "whole"])
+def test_a4_windows_say_the_same_in_whatever_order_rows_come(function: str) -> None:
+    """Most rows are equal in what the window orders by, and some in all columns; sums are of floats that do not add up exactly."""
+    made = (
+        "CREATE TABLE t AS SELECT i % 500 AS uid, i % 3 AS d, (i // 500 * 7919) % 41 AS x, ((i // 500 * 7919) % 41) * 0.3 AS f FROM range(20000) r(i)"
+    )
+    rel = scan("t", uid="integer", d="integer", x="integer", f="float")
+    order = (Term(of(rel, "d"), True, False),)
+    if function in [*Place]:
+        value = None if function in (Place.ROW_NUMBER, Place.RANK, Place.DENSE_RANK) else of(rel, "x")
+        windowed = Windowed(rel, column("w"), Placing(Place(function), value, INTEGER), (), order)
+    else:
+        frame = {"rows": Frame(True, 3), "range": Frame(False), "whole": None}[function]
+        item = Reduction(Reduce.SUM, of(rel, "f"), FLOAT, whole=FOUR)
+        windowed = Windowed(rel, column("w", FLOAT), item, (), () if frame is None else order, frame)
+    asked = release(windowed, [of(rel, "x"), windowed.column])
+    first = Bench(made).sums(asked)
+    assert len(first) > 1
+    for by, threads in (("hash(i)", 2), ("-i", 1)):
+        assert Bench(f"{made} ORDER BY {by}", threads=threads).sums(asked) == first
 
 
 def test_n6_zeros_of_either_sign_are_one_value_and_nan_is_none() -> None:

@@ -15,7 +15,8 @@ from typing import Any, assert_never
 
 import within
 
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, output
+from dpquery.plan.inside import total
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed, output
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -213,6 +214,8 @@ def rows(rel: Private, data: Data) -> Owned:
             return _cap(rows(below, data), most, data.salt)
         case Group():
             return _group(rel, data)
+        case Windowed():
+            return _windowed(rel, data)
         case _:
             assert_never(rel)
 
@@ -293,6 +296,15 @@ def _group(rel: Group, data: Data) -> Owned:
         grouped[unit, *(row[key.id] for key in rel.keys)].append(row)
     made = {at: {c.id: within.reduced(item, own, value) for c, item in rel.items} for at, own in grouped.items()}
     return [(unit, {**{c.id: v for c, v in zip(rel.keys, key, strict=True)}, **made[unit, *key]}) for unit, *key in grouped]
+
+
+def _windowed(rel: Windowed, data: Data) -> Owned:
+    split: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for unit, row in rows(rel.input, data):
+        split[unit, *(row[c.id] for c in rel.partition)].append(row)
+    ties = [c.id for c in output(rel.input)] if total(rel.item, rel.frame) else []
+    made = {at: within.windowed(rel.item, rel.order, rel.frame, own, ties, value) for at, own in split.items()}
+    return [(at[0], {**row, rel.column.id: x}) for at, own in split.items() for row, x in zip(own, made[at], strict=True)]
 
 
 def _hash(salt: str, what: Any) -> bytes:

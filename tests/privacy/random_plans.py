@@ -18,7 +18,7 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.inside import Reduce, Reduction, Whole
+from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
 from dpquery.plan.rel import (
     Compute,
     Filling,
@@ -36,6 +36,7 @@ from dpquery.plan.rel import (
     Semi,
     Stack,
     UnitPath,
+    Windowed,
     output,
     walk,
 )
@@ -152,7 +153,9 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(12):
+    match random.randrange(13):
+        case 12:
+            return _windowed(world, relation(world, depth - 1))
         case 8:
             return _group(world, relation(world, depth - 1))
         case 0 | 1:
@@ -185,6 +188,29 @@ def _group(world: World, below: Private) -> Private:
     if all(key.type in (FLOAT, BOOLEAN) for key in keys):
         items.append(Reduction(Reduce.COUNT, None, INTEGER))
     return Group(below, keys, tuple((world.column("r", item.type), item) for item in items))
+
+
+def _windowed(world: World, below: Private) -> Private:
+    """A window by unit and up to one more column; now and then the first rows by their number."""
+    random, held = world.random, output(below)
+    partition = tuple(random.sample(held, random.choice([0, 0, 1])))
+    order = tuple(Term(c, random.random() < 0.5, random.random() < 0.5) for c in random.sample(held, random.randint(0, min(2, len(held)))))
+    item: Placing | Reduction
+    if random.random() < 0.6:
+        function = random.choice([*Place])
+        value = random.choice(held) if function in (Place.LAG, Place.LEAD, Place.FIRST_VALUE) else None
+        offset = random.choice([0, 1, 1, 2]) if function in (Place.LAG, Place.LEAD) else 1
+        item = Placing(function, value, INTEGER if value is None else value.type, offset)
+        frame = None
+    else:
+        while (found := _reduction(random, held)).function not in WINDOWS or found.distinct:
+            pass
+        item, frame = found, random.choice([None, Frame(False), Frame(True), Frame(True, random.randrange(3))])
+    column = world.column("w", item.type)
+    rel = Windowed(below, column, item, partition, order, frame)
+    if isinstance(item, Placing) and item.function is Place.ROW_NUMBER and random.random() < 0.7:
+        return Keep(rel, call(random.choice(["eq", "le", "lt"]), column, literal(random.randint(0, 3), INTEGER)))
+    return rel
 
 
 def _reduction(random: Random, held: Sequence[Column]) -> Reduction:

@@ -17,9 +17,9 @@ import pytest
 import dpquery
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
-from dpquery.privacy import contribution, cost, later, locality, resolve, together
+from dpquery.privacy import contribution, cost, later, locality, resolve, rows, together
 
-MODULES: tuple[ModuleType, ...] = (locality, later, contribution, resolve, cost, together, convert, pure, zcdp)  # their public functions are lemmas
+MODULES: tuple[ModuleType, ...] = (locality, rows, later, contribution, resolve, cost, together, convert, pure, zcdp)  # their public functions are lemmas
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
 ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 LEMMAS = {lemma.id: lemma for lemma in lemmas({})}
@@ -186,6 +186,7 @@ STATEMENTS = (
     "SELECT avg(n) AS a FROM (SELECT user_id, count(*) AS n FROM orders GROUP BY user_id)",
     "SELECT category, count(*) AS n FROM orders WHERE category IN (SELECT category FROM orders GROUP BY category) GROUP BY category",
     "SELECT median(amount) AS m FROM orders",
+    "SELECT sum(amount) AS s FROM (SELECT user_id, amount FROM orders QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY day) = 1)",
 )
 
 

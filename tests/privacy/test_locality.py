@@ -17,7 +17,7 @@ from neighbours import sample
 
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
-from dpquery.plan.inside import Reduce, Reduction
+from dpquery.plan.inside import Place, Placing, Reduce, Reduction
 from dpquery.plan.rel import (
     CapRows,
     Compute,
@@ -33,14 +33,16 @@ from dpquery.plan.rel import (
     Semi,
     Stack,
     UnitPath,
+    Windowed,
     output,
     walk,
 )
 from dpquery.plan.release import Clamp, GroupCap, Key, One, Part, Units, UnitTable
 from dpquery.plan.scalar import Case, Column, Literal, Scalar
 from dpquery.privacy import Facts
-from dpquery.privacy.locality import cells, depends_on, fixed, local, owning, rows_per_unit
+from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
 from dpquery.privacy.resolve import filled
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.values.types import BOOLEAN, INTEGER, STRING, Value
 
 
@@ -65,7 +67,7 @@ def stays_local(seed: int) -> bool:
     return all(of_unit(rel, data, gone) == [] for rel in relations)
 
 
-@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L13", "L14", "L21")
+@pytest.mark.lemma("L1", "L2", "L3", "L4", "L5", "L6", "L7", "L8", "L13", "L14", "L21", "L22")
 @pytest.mark.parametrize("seed", range(150))
 def test_l1_random_relations_are_local(seed: int) -> None:
     assert stays_local(seed)
@@ -143,10 +145,22 @@ def of_all_units(rel: Private, data: Data, right: Right) -> Owned:
     return [(owner[tuple(row[key.id] for key in rel.keys)], row) for _, row in right(replace(rel, input=scan), merged)]
 
 
+def over_all_units(rel: Private, data: Data, right: Right) -> Owned:
+    """A window whose partitions hold rows of all units."""
+    if not isinstance(rel, Windowed):
+        return right(rel, data)
+    below = interpreter.rows(rel.input, data)
+    numbered = [{"unit": 0, "at": at, **{str(i): v for i, v in row.items()}} for at, (_, row) in enumerate(below)]
+    place = Column(10**6, "at", INTEGER)
+    scan = Scan("all", "all", (*(ScanColumn(c, str(c.id)) for c in output(rel.input)), ScanColumn(place, "at")), UnitPath("unit", INTEGER))
+    made = right(replace(rel, input=scan), Data({"all": numbered}))
+    return [(below[row[place.id]][0], {i: v for i, v in row.items() if i != place.id}) for _, row in made]
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all, partners_of_others, of_all_units, anybodys_row],
-    ids=["L2", "L3", "L4", "L5", "L6", "L7", "L13", "L21", "L14"],
+    [one_of_a_kind, if_many, shares, kept_public_rows, anybodys, first_of_all, partners_of_others, of_all_units, over_all_units, anybodys_row],
+    ids=["L2", "L3", "L4", "L5", "L6", "L7", "L13", "L21", "L22", "L14"],
 )
 def test_l1_what_looks_at_other_units_is_caught(wrong: Callable[[Private, Data, Right], Owned], monkeypatch: pytest.MonkeyPatch) -> None:
     """On the same random relations on which the right operators pass."""
@@ -300,6 +314,22 @@ def test_l9_groups_are_reached() -> None:
     assert fixed(five) == set()
     assert owning(one) == {column(ORDERS, "uid").id}
     assert owning(five) == set()
+
+
+def test_l9_first_rows_are_reached() -> None:
+    """Of five rows of one unit a filter on their number keeps two; where each amount has a partition of its own it bounds nothing."""
+    data = Data({"orders": [{"oid": i, "uid": 1, "item": "x", "amount": i, "score": None} for i in range(5)]})
+    number, two = Column(951, "rn", INTEGER), Literal(2, INTEGER)
+
+    def first(*partition: Column) -> Private:
+        windowed = Windowed(ORDERS, number, Placing(Place.ROW_NUMBER, None, INTEGER), partition, ())
+        return Keep(Compute(windowed, ((Column(952, "x", INTEGER), two),)), call("le", number, two))
+
+    whole, split = first(column(ORDERS, "uid")), first(column(ORDERS, "uid"), column(ORDERS, "amount"))
+    assert len(rows(whole, data)) == rows_per_unit(whole) == 2
+    assert len(rows(split, data)) == 5
+    assert rows_per_unit(split) is None
+    assert rows_per_unit(Keep(whole, call("lt", number, two))) == rows_per_unit(Keep(whole, call("eq", number, two))) == 1
 
 
 def test_l9_bounds() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil, floor, isinf, isnan, sqrt
 from typing import Any
 
-from dpquery.plan.inside import ADDED, SPREADS, Reduce, Reduction, Whole
+from dpquery.plan.inside import ADDED, SPREADS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
 from dpquery.values.types import Kind
 
 Value = Callable[[Any, Any], Any]  # of an expression in a row
@@ -93,3 +93,72 @@ def _extreme(item: Reduction, pairs: Sequence[tuple[Any, Any]]) -> Any:
         return None
     best = (min if item.function is Reduce.ARG_MIN else max)(by for by, _ in known)
     return min(x for by, x in known if by == best)
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------------
+
+
+def windowed(
+    item: Placing | Reduction, order: Sequence[Term], frame: Frame | None, own: Sequence[Any], ties: Sequence[int], value: Value
+) -> list[Any]:
+    """The window's value for each row of one partition, in the order of `own`; `ties` are all columns' ids."""
+
+    def before(row: Any) -> tuple[Any, ...]:
+        return tuple(_placed(row[t.column.id], t.descending, t.nulls_first) for t in order)
+
+    places = sorted(range(len(own)), key=lambda i: (before(own[i]), tuple(_placed(own[i][c], False, False) for c in ties)))
+    found: dict[int, Any] = {}
+    for at, i in enumerate(places):
+        keys = [before(own[j]) for j in places]
+        if isinstance(item, Placing):
+            found[i] = _place(item, at, [own[j] for j in places], keys)
+        else:
+            first = 0 if frame is None or frame.preceding is None else max(0, at - frame.preceding)
+            last = len(places) if frame is None else at + 1 if frame.rows else max(k for k, key in enumerate(keys) if key == keys[at]) + 1
+            found[i] = reduced(item, [own[j] for j in places[first:last]], value)
+    return [found[i] for i in range(len(own))]
+
+
+def _placed(x: Any, descending: bool, nulls_first: bool) -> tuple[int, Any]:
+    """What sorts as SQL does."""
+    if x is None:
+        return (0 if nulls_first else 2, 0)
+    return (1, Reversed(x) if descending else x)
+
+
+class Reversed:
+    """A value in descending order."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __lt__(self, other: Reversed) -> bool:
+        return bool(other.value < self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reversed) and bool(other.value == self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def _place(item: Placing, at: int, rows: Sequence[Any], keys: Sequence[Any]) -> Any:
+    match item.function:
+        case Place.ROW_NUMBER:
+            return at + 1
+        case Place.RANK:
+            return keys.index(keys[at]) + 1
+        case Place.DENSE_RANK:
+            return len(set(keys[: at + 1]))
+        case Place.FIRST_VALUE:
+            return _of(item, rows[0])
+        case Place.LAG | Place.LEAD:
+            there = at - item.offset if item.function is Place.LAG else at + item.offset
+            return _of(item, rows[there]) if 0 <= there < len(rows) else None
+        case _:
+            raise AssertionError(item.function)
+
+
+def _of(item: Placing, row: Any) -> Any:
+    assert item.value is not None
+    return row[item.value.id]

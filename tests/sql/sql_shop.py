@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpquery.plan.draft import Affine, AggregateAsk, Combined, Constant, Output, Question, Ratio
 from dpquery.plan.inside import Reduction
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
 from dpquery.schema.model import Schema
@@ -67,6 +67,11 @@ def relation(rel: Private) -> str:
         case Semi(left=left, right=right, on=on, negated=negated):
             partners = right.name if isinstance(right, Public) else relation(right)
             return f"[{relation(left)} {'without' if negated else 'with a'} partner {partners} on {scalar(on)}]"
+        case Windowed(input=below, item=item, partition=partition, order=order, frame=frame):
+            said = reduction(item) if isinstance(item, Reduction) else f"{item.function}({scalar(item.value)}, {item.offset})"
+            terms = ", ".join(f"{t.column.name}{' desc' if t.descending else ''}{' nulls first' if t.nulls_first else ''}" for t in order)
+            rows = "" if frame is None else f" {'rows' if frame.rows else 'range'} from {frame.preceding}"
+            return f"{relation(below)} over {said} by {', '.join(c.name for c in partition)} in order {terms or '-'}{rows}"
         case Group(input=below, keys=keys, items=items):
             made = ", ".join([*(c.name for c in keys), *(reduction(item) for _, item in items)])
             return f"{relation(below)} by unit: {made}"

@@ -13,7 +13,7 @@ from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
 from relations import Made, closed, relation, selected, wrapped
 
-from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind, Type
 
 Scope = Sequence[Col]
 NUMERIC = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
@@ -72,6 +72,65 @@ def _having(g: Grammar, results: Sequence[tuple[Expr, str]]) -> Expr | None:
         return condition(g, [Col(name, name, e.type) for e, name in results], 1)
     one, name = g.random.choice(results)
     return Expr(f"{one.dp} IS NOT NULL", f"{name} IS NOT NULL", BOOLEAN)
+
+
+@production(RELATION, 2)
+def windowed(g: Grammar, depth: int) -> Rel | None:
+    """A window over the rows of a unit, as a column of a subquery or in QUALIFY. Plain SQL breaks ties by all columns, as dpquery does."""
+    below = closed(g, relation(g, depth - 1))
+    fixing = [i for i, c in enumerate(below.cols) if _fixes(c)]
+    if not fixing or below.unit is None:
+        return None
+    scope = visible(g, below.cols)
+    first = scope[g.random.choice(fixing)]
+    partition = [g.read(first), *([e for e in [_any(g, scope)] if e.reads] if g.chance(0.3) else [])]
+    order = [e for e in (_any(g, scope) for _ in range(g.random.choice([0, 1, 1, 2]))) if e.reads]
+    ways = [g.random.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for _ in order]
+    dp, plain, kind, ties, frame = _function(g, scope)
+    frame = frame if order or "ROWS" in frame else ""
+    texts = []
+    for place, function in ((0, dp), (1, plain)):
+        by = ", ".join([*([below.unit] if place else []), *((e.dp, e.plain)[place] for e in partition)])
+        terms = [f"{(e.dp, e.plain)[place]}{way}" for e, way in zip(order, ways, strict=True)]
+        terms += [c.text for c in below.cols] if place and (ties or "ROWS" in frame) else []
+        over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame})"
+        texts.append(function.replace("{f}", over) if "{f}" in function else function + over)
+    kept = [(g.read(c), g.name("n")) for c in scope if g.chance(0.6)] or [(g.read(first), g.name("n"))]
+    made: list[tuple[Expr, str, bool]] = [(e, name, e.bare is not None and e.bare.firm) for e, name in kept]
+    items = [f"{e.dp} AS {name}" for e, name in kept], [f"{below.unit} AS __u", *(f"{e.plain} AS {name}" for e, name in kept)]
+    if g.chance(0.4):
+        tail = f" QUALIFY {texts[0]} IS DISTINCT FROM 1", f" QUALIFY {texts[1]} IS DISTINCT FROM 1"
+        tail = tail if kind == INTEGER and g.chance(0.5) else (f" QUALIFY {texts[0]} IS NOT NULL", f" QUALIFY {texts[1]} IS NOT NULL")
+        if kind == INTEGER and "ROW_NUMBER" in dp and g.chance(0.7):
+            tail = f" QUALIFY {texts[0]} <= 1", f" QUALIFY {texts[1]} <= 1"
+    else:
+        tail, name = ("", ""), g.name("n")
+        made.append((Expr(texts[0], texts[1], kind), name, True))
+        for one, text_ in zip(items, texts, strict=True):
+            one.append(f"{text_} AS {name}")
+    sources = below.dp, below.plain
+    return wrapped(g, *(f"SELECT {', '.join(i)} FROM {s}{t}" for i, s, t in zip(items, sources, tail, strict=True)), tuple(made), private=True)
+
+
+def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
+    """A window function in both texts, its type, whether equal rows differ in it, and its frame."""
+    value = _any(g, scope)
+    value = value if value.reads else g.read(g.random.choice(list(scope)))
+    match g.random.randrange(8):
+        case 0 | 1:
+            return "ROW_NUMBER()", "row_number()", INTEGER, True, ""
+        case 2:
+            word = g.random.choice(["RANK()", "DENSE_RANK()"])
+            return word, word, INTEGER, False, ""
+        case 3 | 4:
+            word = g.random.choice(["LAG({})", "LEAD({})", "LAG({}, 2)", "LEAD({}, 0)", "FIRST_VALUE({})"])
+            return word.format(value.dp), word.format(value.plain), value.type, True, ""
+        case _:
+            found = g.random.choice([counted, extreme, truth, added, averaged])(g, scope)
+            frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING"]
+            if found is None or "DISTINCT" in found.dp:
+                return "COUNT(*)", "count(*)", INTEGER, False, g.random.choice(frames)
+            return found.dp, found.plain, found.type, False, g.random.choice(frames)
 
 
 # ---- aggregates ----------------------------------------------------------------------------------------------------------------------
@@ -217,6 +276,6 @@ def spread(g: Grammar, scope: Scope) -> Expr | None:
 
 FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
     *(counted, counted_if, extreme, extreme, truth, picked, between, at_extreme),
-    *(added, added, averaged, decimals, floats, spread),
+    *(added, added, averaged, decimals, floats, spread, spread),
 )
 """The aggregates within a unit."""

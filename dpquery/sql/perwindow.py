@@ -1,0 +1,116 @@
+"""Windows over the rows of one unit: PARTITION BY with the unit, or what fixes it. What tells equal rows apart has all columns as tie-breakers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduction, Term
+from dpquery.plan.scalar import Column, Scalar, columns
+from dpquery.sql.fields import take
+from dpquery.sql.names import Statement
+from dpquery.values.types import INTEGER, Kind
+
+FARTHEST = 1_000_000  # rows that a frame or LAG may reach
+RANKS: dict[type[exp.Expr], Place] = {exp.RowNumber: Place.ROW_NUMBER, exp.Rank: Place.RANK, exp.DenseRank: Place.DENSE_RANK}
+SHIFTS: dict[type[exp.Expr], Place] = {exp.Lag: Place.LAG, exp.Lead: Place.LEAD}
+OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX"
+
+Read = Callable[[exp.Expr], Scalar]
+Kept = Callable[[Scalar], Column]  # the expression as a column of the relation
+Item = tuple[Placing | Reduction, tuple[Column, ...], tuple[Term, ...], Frame | None]
+
+
+def window(statement: Statement, node: exp.Window, read: Read, kept: Kept, reduced: Callable[[exp.Expr], Reduction]) -> Item:
+    """The window as written; whether its partition holds the unit is for the caller to see."""
+    function, partition, order, spec, over, alias = take(node, "this", "partition_by", "order", "spec", "over", "alias")
+    if alias is not None or (over is not None and str(over).upper() != "OVER"):
+        raise statement.refuse("WINDOW_NAME", "a named window is not supported", node, "the window's definition inside OVER (...)")
+    by = [read(one) for one in partition or ()]
+    terms = () if order is None else tuple(one for term in take(order, "expressions")[0] for one in _term(statement, term, read, kept))
+    frame = None if spec is None else _frame(statement, spec)
+    item = _item(statement, function, read, kept, reduced)
+    if isinstance(item, Placing):
+        if frame is not None:
+            raise statement.refuse("WINDOW_FRAME", "a frame goes with COUNT, SUM, AVG, MIN and MAX only", node, "the window without its frame")
+    elif terms and frame is None:
+        frame = Frame(rows=False)
+    elif not terms and frame is not None and not frame.rows:
+        frame = None  # without an order all rows are equal
+    return item, tuple(dict.fromkeys(kept(one) for one in by if columns(one))), terms, frame
+
+
+def _term(statement: Statement, node: exp.Ordered, read: Read, kept: Kept) -> tuple[Term, ...]:
+    """A term of ORDER BY; a constant orders nothing."""
+    this, descending, first = take(node, "this", "desc", "nulls_first")
+    value = read(this)
+    if value.type.kind in (Kind.INTERVAL, Kind.NULL):
+        raise statement.refuse("TYPE_MISMATCH", f"rows cannot be ordered by a value of type {value.type}", this, "a CAST to another type")
+    return (Term(kept(value), bool(descending), bool(first)),) if columns(value) else ()
+
+
+def _item(statement: Statement, node: exp.Expr, read: Read, kept: Kept, reduced: Callable[[exp.Expr], Reduction]) -> Placing | Reduction:
+    match node:
+        case exp.RowNumber() | exp.Rank() | exp.DenseRank():
+            take(node)
+            return Placing(RANKS[type(node)], None, INTEGER)
+        case exp.Lag() | exp.Lead():
+            this, offset, default = take(node, "this", "offset", "default")
+            if default is not None:
+                raise statement.refuse("WINDOW_ARGUMENT", "a default of LAG or LEAD is not supported", node, "COALESCE(LAG(x) OVER (..), 0)")
+            value = _value(statement, this, read, kept)
+            return Placing(SHIFTS[type(node)], value, value.type, 1 if offset is None else _whole(statement, offset))
+        case exp.FirstValue():
+            value = _value(statement, take(node, "this")[0], read, kept)
+            return Placing(Place.FIRST_VALUE, value, value.type)
+        case exp.LastValue():
+            message = "LAST_VALUE ends at the current row"
+            raise statement.refuse("WINDOW_FUNCTION", message, node, "FIRST_VALUE with the order reversed, or MAX")
+        case exp.IgnoreNulls() | exp.RespectNulls() if not isinstance(node.this, exp.AnyValue):
+            raise statement.refuse("IGNORE_NULLS", "IGNORE NULLS and RESPECT NULLS are not supported", node, "the window without it")
+        case _:
+            return _aggregate(statement, node, reduced)
+
+
+def _aggregate(statement: Statement, node: exp.Expr, reduced: Callable[[exp.Expr], Reduction]) -> Reduction:
+    if not isinstance(node, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.Anonymous) or isinstance(node, exp.Ntile | exp.NthValue):
+        raise _unknown(statement, node)
+    found = reduced(node)
+    if found.function not in WINDOWS or found.distinct:
+        raise _unknown(statement, node)
+    return found
+
+
+def _unknown(statement: Statement, node: exp.Expr) -> Refused:
+    return statement.refuse("WINDOW_FUNCTION", f"the window function {statement.spelled(node)} is not supported inside a unit", node, OFFERED)
+
+
+def _value(statement: Statement, node: exp.Expr, read: Read, kept: Kept) -> Column:
+    value = read(node)
+    if value.type.kind in (Kind.INTERVAL, Kind.NULL):
+        raise statement.refuse("TYPE_MISMATCH", f"a window over values of type {value.type} is not supported", node, "a CAST to another type")
+    return kept(value)
+
+
+def _whole(statement: Statement, node: object) -> int:
+    text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+    if not text.isdigit() or not text.isascii() or len(text) > 7 or int(text) > FARTHEST:
+        at = node if isinstance(node, exp.Expr) else None
+        raise statement.refuse("WINDOW_ARGUMENT", f"a literal number from 0 to {FARTHEST:,} is wanted here", at, "LAG(x, 1)")
+    return int(text)
+
+
+def _frame(statement: Statement, spec: exp.WindowSpec) -> Frame:
+    """ROWS or RANGE from the first row, or ROWS from so many rows before, up to the current row."""
+    kind, start, start_side, end, end_side = take(spec, "kind", "start", "start_side", "end", "end_side")
+    rows, begins = str(kind or "").upper(), str(start).upper()
+    ends = end is None or (str(end).upper() == "CURRENT ROW" and not end_side)
+    before = str(start_side or "").upper() == "PRECEDING"
+    if ends and rows in ("ROWS", "RANGE") and begins == "UNBOUNDED" and before:
+        return Frame(rows == "ROWS")
+    if ends and rows == "ROWS" and before and isinstance(start, exp.Literal):
+        return Frame(rows=True, preceding=_whole(statement, start))
+    message = "this frame is not supported inside a unit"
+    raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, or no frame")
