@@ -15,26 +15,28 @@ from dpquery.errors import Refused
 from dpquery.plan import functions
 from dpquery.plan.coerce import Mismatch
 from dpquery.plan.rel import Join, Lookup, Match
-from dpquery.plan.scalar import Column, Scalar, conjuncts
+from dpquery.plan.scalar import Column, Scalar, columns, conjuncts
 from dpquery.sql import public
 from dpquery.sql.fed import fed_keys
 from dpquery.sql.fields import take
+from dpquery.sql.fulljoins import MOST_NODES, either, full, size
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
 from dpquery.sql.partners import conjoined, partnered, tied, untied
 from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, conjunct_nodes
-from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each
+from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each, substituted
 
 
 class How(Enum):
     INNER = auto()
     LEFT = auto()
     RIGHT = auto()
+    FULL = auto()
     SEMI = auto()
     ANTI = auto()
 
 
-MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT}
+MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT, How.FULL: How.FULL}
 HALVES = (How.SEMI, How.ANTI)
 
 
@@ -55,7 +57,6 @@ class Step:
 OTHER_KINDS = {
     "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
     "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
-    "FULL": ("FULL_JOIN", "a LEFT JOIN from the side whose rows are to be kept"),
 }
 
 
@@ -67,9 +68,9 @@ def step(statement: Statement, node: exp.Join, right: Side) -> Step:
         if word in OTHER_KINDS:
             code, instead = OTHER_KINDS[word]
             raise statement.refuse(code, f"{word} JOIN is not supported", _at(node), instead)
-        if word not in ("LEFT", "RIGHT", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
-            raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", _at(node), "INNER, LEFT, RIGHT or CROSS JOIN")
-    how = next((each for each in (*HALVES, How.LEFT, How.RIGHT) if each.name in words), How.INNER)
+        if word not in ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
+            raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", _at(node), "INNER, LEFT, RIGHT, FULL or CROSS JOIN")
+    how = next((each for each in (*HALVES, How.LEFT, How.RIGHT, How.FULL) if each.name in words), How.INNER)
     natural, names = "NATURAL" in words, tuple(using or ())
     bare = on is None and not names and not natural
     if bare and how is not How.INNER:
@@ -182,9 +183,9 @@ def _conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> t
         a, b = _only(statement, left, name, node), _only(statement, right, name, node)
         try:
             equal.append(functions.call("eq", a.value, b.value))
+            merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
         except Mismatch as wrong:
             raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", _at(one.node), wrong.instead) from None
-        merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
     frame = _joined_frame(left, right, merged)
     on = () if one.on is None else conjuncts(condition(one.on, Scope(frame, statement), "ON"))
     return tuple(equal), on, frame
@@ -210,6 +211,8 @@ def _value(left: Scalar, right: Scalar, how: How) -> Scalar:
     """What a merged column stands for: of an inner join the public column, where there is one of the same type; equal rows hold equal values."""
     if how is How.INNER and isinstance(right, Column) and right.public is not None and right.type == left.type:
         return right
+    if how is How.FULL:
+        return either(left, right)
     return right if how is How.RIGHT else left
 
 
@@ -252,7 +255,14 @@ def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
         if pair is None:
             raise statement.refuse("TYPE_MISMATCH", "USING of columns of two types", _at(one.node), "ON .. with an explicit CAST")
         texts.append(f"{names[pair[0].id]} = {names[pair[1].id]}")
-    return public.joined(left, right, one.how.name, texts, frame)
+    if one.how is not How.FULL:
+        return public.joined(left, right, one.how.name, texts, frame)
+    found: dict[Scalar, Column] = {}
+    for merged in frame.merged:
+        if not isinstance(merged.value, Column):
+            found[merged.value] = Column(next(statement.ids), merged.name, merged.value.type)
+    made = [(column, f"coalesce({', '.join(names[c.id] for c in sorted(columns(value), key=lambda c: c.id))})") for value, column in found.items()]
+    return public.joined(left, right, "FULL", texts, substituted(frame, {**found}), made)
 
 
 def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, equalities: Sequence[exp.Expr]) -> Bound:
@@ -260,6 +270,9 @@ def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How,
 
     Equalities of WHERE between the two sides of an inner join count in ON as well: they stay in WHERE, and so mean the same there.
     """
+    if how is How.FULL:
+        message = "FULL JOIN would keep rows of a public table, which belong to nobody, beside private ones without a partner"
+        raise statement.refuse("FULL_JOIN", message, _at(one.node), "a LEFT JOIN from the side whose rows are to be kept")
     _check_kept(statement, bound, how is How.LEFT, one)
     made, shown = closed(statement, side)
     left, right = (shown, bound.frame) if isinstance(one.right, Bound) else (bound.frame, shown)
@@ -319,9 +332,9 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
     """Two private relations within the unit. RIGHT is LEFT with the sides exchanged."""
     _check_kept(statement, left, one.how is How.LEFT, one)
     _check_kept(statement, right, one.how is How.RIGHT, one)
-    if one.how is How.LEFT:
+    if one.how in (How.LEFT, How.FULL):
         right = computed(statement, right)
-    if one.how is How.RIGHT:
+    if one.how in (How.RIGHT, How.FULL):
         left = computed(statement, left)
     equal, others, frame = _conditions(statement, left.frame, right.frame, one)
     conditions = (*equal, *others)
@@ -330,6 +343,10 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
         raise _unit_missing(statement, left, right, one)
     on = untied(statement, conditions, left, right)
     single = one_each(left.rel, conditions) or one_each(right.rel, conditions)
+    if one.how is How.FULL:
+        if 2 * size(left.rel) + 2 * size(right.rel) > MOST_NODES:
+            raise statement.refuse("TOO_COMPLEX", "so many FULL JOINs on one another are not supported", _at(one.node), "fewer, or LEFT JOINs")
+        return full(statement, left, right, on, frame, single)
     join = Join.INNER if one.how is How.INNER else Join.LEFT
     first, second = (right, left) if one.how is How.RIGHT else (left, right)
     return Bound(Match(first.rel, second.rel, join, conjoined(on), single), frame, left.kept | right.kept)

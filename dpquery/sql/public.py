@@ -42,14 +42,15 @@ def base(statement: Statement, table: Table, alias: str, place: int) -> Open:
     return Open(f"SELECT {items} FROM {physical}", made, frame, (table.name,))
 
 
-def joined(left: Open, right: Open, kind: str, on: Sequence[str], frame: Frame) -> Open:
-    """Two public relations joined; `on` are conditions in terms of `l` and `r`, see `places`."""
+def joined(left: Open, right: Open, kind: str, on: Sequence[str], frame: Frame, more: Sequence[tuple[Column, str]] = ()) -> Open:
+    """Two public relations joined; `on` and the texts of further columns are in terms of `l` and `r`, see `places`."""
     items = [f"l.c{i} AS c{i}" for i in range(len(left.columns))]
     half = kind in ("SEMI", "ANTI")
     items += [f"r.c{i} AS c{len(left.columns) + i}" for i in range(0 if half else len(right.columns))]
+    items += [f"{text} AS c{len(items) + i}" for i, (_, text) in enumerate(more)]
     condition = " AND ".join(f"({c})" for c in on) or "TRUE"
     text = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {kind} JOIN ({right.sql}) AS r ON {condition}"
-    return Open(text, left.columns if half else (*left.columns, *right.columns), frame, (*left.tables, *right.tables))
+    return Open(text, left.columns if half else (*left.columns, *right.columns, *(c for c, _ in more)), frame, (*left.tables, *right.tables))
 
 
 def places(left: Open, right: Open) -> dict[int, str]:

@@ -12,7 +12,7 @@ from sqlglot.tokens import Tokenizer
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Feed, Ratio
 from dpquery.plan.intervals import interval
 from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, output
-from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
+from dpquery.plan.scalar import Call, Column, Literal, Scalar, columns, conjuncts
 from dpquery.privacy.locality import fixed
 from dpquery.privacy.rows import rows_per_unit
 from dpquery.sql.names import Field, Frame, Merged, Origin, Source, Statement
@@ -150,7 +150,7 @@ def firm(rel: Private) -> frozenset[int]:
 
 
 def _steady(value: Scalar, known: frozenset[int]) -> bool:
-    return value.id in known if isinstance(value, Column) else True
+    return value.id in known if isinstance(value, Column) else not (isinstance(value, Literal) and value.value is None)
 
 
 def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...]:

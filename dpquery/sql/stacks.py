@@ -75,7 +75,7 @@ def _private(statement: Statement, node: exp.SetOperation, left: Bound, right: B
     units = owning(left.rel), owning(right.rel)
     if how is not Merge.UNION_ALL and not any(_is_of(ours, units[0]) and _is_of(theirs, units[1]) for _, ours, theirs in pairs):
         raise _unit_missing(statement, node, how)
-    made = tuple(_column(statement, *pair) for pair in pairs)
+    made = tuple(of_both(statement, *pair) for pair in pairs)
     rel = Stack(left.rel, right.rel, made, tuple(p[1] for p in pairs), tuple(p[2] for p in pairs), how)
     return Bound(rel, Frame((Source("", tuple(Field(c.name, c) for c in made)),)))
 
@@ -89,7 +89,7 @@ def _unit_missing(statement: Statement, node: exp.SetOperation, how: Merge) -> R
     return statement.refuse("SET_UNIT", message, node, "the column of the privacy unit in each branch's SELECT, in the same place; or UNION ALL")
 
 
-def _column(statement: Statement, name: str, ours: Scalar, theirs: Scalar) -> Column:
+def of_both(statement: Statement, name: str, ours: Scalar, theirs: Scalar) -> Column:
     """A column of the stack: its bounds hold those of both branches, its declared values are those of both."""
     made = Column(next(statement.ids), name, ours.type, _hull(ours, theirs), _values(ours, theirs), step=_step(ours, theirs))
     origins = [statement.origins.get(v.id) if isinstance(v, Column) else None for v in (ours, theirs)]

@@ -153,7 +153,7 @@ def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
         return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(13):
+    match random.randrange(14):
         case 12:
             return _windowed(world, relation(world, depth - 1))
         case 8:
@@ -165,7 +165,7 @@ def relation(world: World, depth: int) -> Private:
             below = relation(world, depth - 1)
             computed = number(random, output(below))
             return Compute(below, ((world.column("n", computed.type), computed),))
-        case 3:
+        case 3 | 13:
             return _lookup(world, relation(world, depth - 1))
         case 4:
             return _along_the_path(world)

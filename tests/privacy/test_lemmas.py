@@ -19,7 +19,7 @@ from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
 from dpquery.privacy import contribution, cost, later, locality, resolve, rows, together
 
-MODULES: tuple[ModuleType, ...] = (locality, rows, later, contribution, resolve, cost, together, convert, pure, zcdp)  # their public functions are lemmas
+MODULES: tuple[ModuleType, ...] = (locality, rows, later, contribution, resolve, cost, together, convert, pure, zcdp)  # whose functions are lemmas
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
 ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 LEMMAS = {lemma.id: lemma for lemma in lemmas({})}

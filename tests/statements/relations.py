@@ -209,7 +209,7 @@ def _outside(text_: str) -> str:
 
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
 
-WORDS_OF = {"inner": ("JOIN", "INNER JOIN"), "left": ("LEFT JOIN", "LEFT OUTER JOIN"), "right": ("RIGHT JOIN",)}
+WORDS_OF = {"inner": ("JOIN", "INNER JOIN"), "left": ("LEFT JOIN", "LEFT OUTER JOIN"), "right": ("RIGHT JOIN",), "full": ("FULL JOIN", "FULL OUTER JOIN")}
 
 
 def _pair(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:
@@ -256,6 +256,8 @@ def _merged(c: Col, a: Col, b: Col, how: str) -> Col:
     """The column that USING leaves of two: the preserved side's; its bare name stands for both."""
     if c.text != a.text:
         return c
+    if how == "full":
+        return replace(a, text=a.name, spec=None, ties=a.ties & b.ties, unit=a.unit and b.unit)
     kept = b if how == "right" else a
     public = next((x for x in (a, b) if not x.private), None)
     spec = public.spec if public is not None and how == "inner" else kept.spec
@@ -276,8 +278,8 @@ def _written(c: Col, right: Rel) -> Col:
 
 def _columns(left: Rel, right: Rel, how: str) -> tuple[Col, ...]:
     """All columns; those of a side that a join can null-extend are not firm."""
-    one = tuple(replace(c, firm=c.firm and how != "right") for c in left.cols)
-    return (*one, *(replace(c, firm=c.firm and how != "left") for c in right.cols))
+    one = tuple(replace(c, firm=c.firm and how not in ("right", "full")) for c in left.cols)
+    return (*one, *(replace(c, firm=c.firm and how not in ("left", "full")) for c in right.cols))
 
 
 @production(RELATION, 3)
@@ -333,7 +335,9 @@ def matched(g: Grammar, depth: int) -> Rel | None:
         return None
     assert left.unit is not None
     assert right.unit is not None
-    how = g.random.choice(["inner", "inner", "left", "left", "right"])
+    how = g.random.choice(["inner", "inner", "left", "left", "right", "full"])
+    if how == "full":
+        return derived(g, _connected(g, left, right, pair, how, f"coalesce({left.unit}, {right.unit})"))
     return _connected(g, left, right, pair, how, right.unit if how == "right" else left.unit)
 
 
