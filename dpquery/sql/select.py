@@ -12,7 +12,7 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
-from dpquery.sql import peruser, public, semi
+from dpquery.sql import literals, peruser, public, semi
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.fields import take
 from dpquery.sql.joins import chained, step
@@ -80,7 +80,10 @@ class Env:
 
 def alias_of(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
     """The alias of a relation and the names that it gives to columns."""
-    alias = take(node, "this", "alias")[1]
+    return _called(statement, take(node, "this", "alias")[1])
+
+
+def _called(statement: Statement, alias: exp.Expr | None) -> tuple[str, tuple[str, ...]]:
     if alias is None:
         return "", ()
     if isinstance(alias, exp.Identifier):
@@ -134,6 +137,9 @@ def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[in
                 raise statement.refuse("NESTED_JOIN", message, inner, "a subquery, (SELECT .. FROM a JOIN b ..), or the joins one after another")
             side, name = query(statement, inner, env), ""
             alias, names = alias_of(statement, node)
+        case exp.Values() | exp.Unnest():
+            side, name = _listed(statement, node), ""
+            alias, names = _called(statement, take(node, "expressions", "alias")[1])
         case _:
             raise _other(statement, node)
     return _renamed(statement, side, alias or name, names, place, node)
@@ -144,16 +150,14 @@ def _without_name(node: exp.Table) -> exp.Table:
     return node
 
 
-OTHERS: dict[type[exp.Expr], tuple[str, str, str]] = {
-    exp.Lateral: ("LATERAL", "LATERAL", "a subquery in FROM, or a join on the privacy unit"),
-    exp.Unnest: ("UNNEST", "UNNEST", "a public table of the values"),
-    exp.Values: ("VALUES", "VALUES", "a public table of the values, or x IN (..)"),
-}
+def _listed(statement: Statement, node: exp.Values | exp.Unnest) -> Open:
+    return literals.values(statement, node) if isinstance(node, exp.Values) else literals.unnested(statement, node)
 
 
 def _other(statement: Statement, node: exp.Expr) -> Refused:
-    code, what, instead = OTHERS.get(type(node), ("UNSUPPORTED_FROM", type(node).__name__.upper(), "a table or a subquery"))
-    return statement.refuse(code, f"{what} in FROM is not supported", node, instead)
+    if isinstance(node, exp.Lateral):
+        return statement.refuse("LATERAL", "LATERAL in FROM is not supported", node, "a subquery in FROM, or a join on the privacy unit")
+    return statement.refuse("UNSUPPORTED_FROM", f"{type(node).__name__.upper()} in FROM is not supported", node, "a table or a subquery")
 
 
 def _renamed(statement: Statement, side: Side, alias: str, names: Sequence[str], place: int, node: exp.Expr) -> Side:
@@ -170,6 +174,9 @@ def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
     this = take(node, "this", "alias")[0]
     if next(statement.relations) > MOST_RELATIONS:
         raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
+    if isinstance(this, exp.GenerateSeries):
+        listed = literals.series(statement, this)
+        return listed, listed.columns[0].name
     if not isinstance(this, exp.Identifier):
         message = f"{statement.spelled(this)}: functions in FROM reach data outside the schema"
         raise statement.refuse("TABLE_FUNCTION", message, this, "a declared table")
@@ -241,12 +248,15 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         clause, first, second, distinct = take(node, "with_", "this", "expression", "distinct")
         inside = env.within(statement, clause)
         return stacked(statement, node, query(statement, first, inside), query(statement, second, inside), bool(distinct))
+    if isinstance(node, exp.Values):
+        return literals.values(statement, node)
     if not isinstance(node, exp.Select):
         raise _other(statement, node)
     items, clause, distinct, first, joins, where, *rest = take(node, "expressions", "with_", "distinct", "from_", "joins", "where", *peruser.CLAUSES)
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
-    side = tables(statement, first, joins or (), test, inside, node)
+    bare = first is None and not any(isinstance(item, exp.Star) for item in items)
+    side = literals.nothing(statement) if bare else tables(statement, first, joins or (), test, inside, node)
     scope = Scope(side.frame, statement)
     clauses = peruser.Clauses(*rest)
     if isinstance(side, Open):

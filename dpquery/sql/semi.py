@@ -58,6 +58,9 @@ def test_of(node: exp.Expr) -> Test | None:
         case exp.In() if (query := inner.args.get("query")) is not None:
             take(inner, "this", "query")
             return Test(inner, query, inner.this, negated)
+        case exp.In(expressions=[exp.Values() as query]):
+            take(inner, "this", "expressions")
+            return Test(inner, query, inner.this, negated)
         case exp.EQ(expression=exp.Any(this=exp.Query() | exp.Subquery() as query)):
             return Test(inner, query, inner.this, negated)
         case exp.NEQ(expression=exp.All(this=exp.Query() | exp.Subquery() as query)):

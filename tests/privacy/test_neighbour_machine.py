@@ -100,7 +100,9 @@ NEVER = {
     **dict.fromkeys(("Scan.columns=empty", "Public.columns=empty"), "a table has columns"),
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty"), "none is made empty"),
     **dict.fromkeys(("Aggregate.parts=empty", "Aggregate.bounds=None"), "every card has parts and bounds"),
-    **dict.fromkeys((f"{node}.input=CapRows" for node in ("Keep", "Compute", "CapRows", "Group", "Windowed", "UnitTable")), "caps stand right below joins"),
+    **dict.fromkeys(
+        (f"{node}.input=CapRows" for node in ("Keep", "Compute", "CapRows", "Group", "Windowed", "UnitTable")), "caps stand right below joins"
+    ),
     **dict.fromkeys(("Semi.left=CapRows", "Semi.right=CapRows"), "a semi join multiplies nothing, and so caps nothing"),
     **dict.fromkeys(("Stack.left=CapRows", "Stack.right=CapRows"), "nor does a stack"),
     **dict.fromkeys((f"Stack.{field}=empty" for field in ("columns", "ours", "theirs")), "a branch has columns"),

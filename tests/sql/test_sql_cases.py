@@ -128,6 +128,7 @@ def test_the_files_are_all_there() -> None:
         "aggregates",
         "clauses",
         "joins",
+        "literals",
         "keys",
         "names",
         "options",

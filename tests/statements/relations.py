@@ -11,7 +11,7 @@ from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
 from worlds import ColumnSpec, TableSpec, World, loaded
 
-from dpquery.values.types import BOOLEAN, Kind
+from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
 
 
 def relation(g: Grammar, depth: int) -> Rel:
@@ -57,6 +57,8 @@ def table(g: Grammar, depth: int = 0) -> Rel:
 
 def public(g: Grammar) -> Rel:
     """A public relation: a table, now and then a subquery over one or two."""
+    if g.chance(0.1):
+        return _literals(g)
     found = (_view(g, False) if g.chance(0.1) else None) or _read(g, g.random.choice(g.world.public()))
     if g.chance(0.2):
         other = _read(g, g.random.choice(g.world.public()))
@@ -68,6 +70,32 @@ def public(g: Grammar) -> Rel:
             found = Rel(f"{found.dp} {how} {other.dp} ON {on.dp}", f"{found.plain} {how} {other.plain} ON {on.plain}", None, cols)
     found = derived(g, found) if g.chance(0.3) or " JOIN " in found.dp else found
     return replace(found, cols=tuple(replace(c, firm=True) for c in found.cols))  # what is NULL in the public relation itself is no key
+
+
+def _literals(g: Grammar) -> Rel:
+    """A relation made of literals."""
+    alias, a, b = g.name("t"), g.name("n"), g.name("n")
+    whole = [g.random.randint(-2, 6) for _ in range(g.random.randint(1, 4))]
+    numbers = Col(f"{alias}.{a}", a, INTEGER, private=False)
+    match g.random.randrange(4):
+        case 0:
+            rows = ", ".join(f"({x}, {g.random.choice(_TEXTS)})" for x in whole)
+            plain = f"SELECT CAST(x AS BIGINT) AS {a}, CAST(y AS VARCHAR) AS {b} FROM (VALUES {rows}) AS v(x, y)"
+            cols = (numbers, Col(f"{alias}.{b}", b, STRING, private=False))
+            return Rel(f"(VALUES {rows}) AS {alias}({a}, {b})", f"({plain}) AS {alias}", None, cols)
+        case 1:
+            one = f"UNNEST([{', '.join(map(str, whole))}])"
+            return Rel(f"{one} AS {alias}({a})", f"(SELECT CAST(x AS BIGINT) AS {a} FROM {one} AS v(x)) AS {alias}", None, (numbers,))
+        case 2:
+            one = f"{g.random.choice(['range', 'generate_series'])}({', '.join(map(str, sorted(whole)[:2]))})"
+            return Rel(f"{one} AS {alias}({a})", f"{one} AS {alias}({a})", None, (numbers,))
+        case _:
+            union = " UNION ALL ".join(f"SELECT {x} AS {a}" for x in whole)
+            plain = f"SELECT CAST({a} AS BIGINT) AS {a} FROM ({union})"
+            return Rel(f"({union}) AS {alias}", f"({plain}) AS {alias}", None, (numbers,))
+
+
+_TEXTS = ("'a'", "'b'", "''", "NULL")
 
 
 # ---- subqueries ----------------------------------------------------------------------------------------------------------------------
@@ -209,7 +237,12 @@ def _outside(text_: str) -> str:
 
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
 
-WORDS_OF = {"inner": ("JOIN", "INNER JOIN"), "left": ("LEFT JOIN", "LEFT OUTER JOIN"), "right": ("RIGHT JOIN",), "full": ("FULL JOIN", "FULL OUTER JOIN")}
+WORDS_OF = {
+    "inner": ("JOIN", "INNER JOIN"),
+    "left": ("LEFT JOIN", "LEFT OUTER JOIN"),
+    "right": ("RIGHT JOIN",),
+    "full": ("FULL JOIN", "FULL OUTER JOIN"),
+}
 
 
 def _pair(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:

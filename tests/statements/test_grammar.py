@@ -212,7 +212,19 @@ CLAUSES = {
     "limit": r" LIMIT ",
     "offset": r" OFFSET ",
 }
-JOINS = ("JOIN", "INNER JOIN", "LEFT JOIN", "LEFT OUTER JOIN", "RIGHT JOIN", "FULL JOIN", "NATURAL JOIN", "NATURAL LEFT JOIN", "CROSS JOIN", "USING (", ", ")
+JOINS = (
+    "JOIN",
+    "INNER JOIN",
+    "LEFT JOIN",
+    "LEFT OUTER JOIN",
+    "RIGHT JOIN",
+    "FULL JOIN",
+    "NATURAL JOIN",
+    "NATURAL LEFT JOIN",
+    "CROSS JOIN",
+    "USING (",
+    ", ",
+)
 
 
 def test_every_clause_is_written() -> None:
