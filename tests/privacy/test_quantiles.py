@@ -12,13 +12,18 @@ from random import Random
 import numpy as np
 import pytest
 
+from dpquery.accounting.event import Price
 from dpquery.aggregates import CARDS
 from dpquery.aggregates.combined import quantile_up
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, sample
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import Aggregate, Mechanism
+from dpquery.plan.rel import Scan, UnitPath
+from dpquery.plan.release import Aggregate, Bins, GroupCap, Key, ListedKeys, Mechanism, Part, Release, Units, UnitTable
 from dpquery.plan.scalar import Column, Interval
+from dpquery.privacy.cost import Priced
+from dpquery.release import noise
+from dpquery.values.exact import Exact
 from dpquery.values.types import FLOAT, INTEGER, Type
 
 CARD = CARDS["quantile"]
@@ -100,10 +105,10 @@ def test_bounds_with_one_value_are_refused() -> None:
 # ---- with noise ----------------------------------------------------------------------------------------------------------------------
 
 
-def noisy(exact: Sequence[Sequence[int]], noise: Noise, groups: int) -> list[list[int]]:
+def noisy(exact: Sequence[Sequence[int]], law: Noise, groups: int) -> list[list[int]]:
     """The counts of so many groups, all with these values, each with noise of its own."""
     bits = SystemBits()
-    return [[int(v) + int(z) for v, z in zip(np.tile(level, groups), sample(noise, len(level) * groups, bits), strict=True)] for level in exact]
+    return [[int(v) + int(z) for v, z in zip(np.tile(level, groups), sample(law, len(level) * groups, bits), strict=True)] for level in exact]
 
 
 def rarer(misses: int, draws: int, p: float) -> float:
@@ -123,16 +128,16 @@ GAUSSIAN = Noise(Mechanism.GAUSSIAN, Fraction((11 * ROW) ** 2))
 
 
 @pytest.mark.parametrize("groups", [1, 600])
-@pytest.mark.parametrize("noise", [LAPLACE, GAUSSIAN, Noise(Mechanism.LAPLACE, Fraction(1, 10**12))], ids=["laplace", "gaussian", "none"])
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN, Noise(Mechanism.LAPLACE, Fraction(1, 10**12))], ids=["laplace", "gaussian", "none"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_error_bars_hold_as_often_as_they_say(shape: str, noise: Noise, groups: int) -> None:
+def test_error_bars_hold_as_often_as_they_say(shape: str, law: Noise, groups: int) -> None:
     values = SHAPES[shape](np.random.default_rng(5)).tolist()
     draws, confidence = 150, Fraction(9, 10)
     for fraction in ("0", "0.3", "0.5", "0.95", "1"):
         one = quantile(0, 4000, fraction, groups)
-        sums = noisy(counts(one, values), noise, draws)
+        sums = noisy(counts(one, values), law, draws)
         truth = np.quantile(np.floor(np.array(values) + 0.5), float(fraction))
-        bars = CARD.interval(one, sums, [noise] * len(widths(one)), confidence)
+        bars = CARD.interval(one, sums, [law] * len(widths(one)), confidence)
         for bar, value in zip(bars, CARD.finish(one, sums), strict=True):
             assert bar is not None
             assert 0 <= bar[0] <= value <= bar[1] <= 4000
@@ -190,3 +195,21 @@ def test_out_of_all_proportion() -> None:
     assert all(0 <= value <= 4000 for value in CARD.finish(one, sums))
     assert all(bar == (0.0, 4000.0) for bar in CARD.interval(one, sums, [huge] * 3, Fraction(95, 100)))
     assert floor(CARD.expected_error(one, [huge] * 3, Fraction(95, 100))["n=100"]) == 2000  # type: ignore[index]
+
+
+# ---- what the noise is added to ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.lemma("M6")
+def test_bins_and_groups_without_rows_have_noise_like_others() -> None:
+    """Which of them are empty does not show: each has a draw of its own, around 0."""
+    column = Column(0, "x", INTEGER, Interval(Fraction(0), Fraction(9)))
+    part = Part(Units(column, Fraction(1), 0, 9), Bins(1, 1, 10))
+    table = UnitTable(Scan("t", "t", (), UnitPath("u", INTEGER)), (Key("k", column, INTEGER),), (part,), GroupCap(1))
+    release = Release(table, ListedKeys(((1,), (2,)), "a list"), ())
+    priced = Priced((LAPLACE,), None, Price(Fraction(1), Fraction(1), Fraction(0)), (Fraction(1),), None, Fraction(0), Fraction(0))
+    found = [noise.add(Exact(((2,),), ((),), {0: ({3: 1000 * ROW},)}), release, priced, SystemBits()) for _ in range(60)]
+    assert all(len(one.sums[0]) == 20 for one in found)
+    columns = list(zip(*(one.sums[0] for one in found), strict=True))
+    assert all(len(set(column)) == 60 for column in columns)
+    assert [i for i, column in enumerate(columns) if abs(np.mean(column) / ROW) > 500] == [13]

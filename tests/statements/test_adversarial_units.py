@@ -137,6 +137,10 @@ CASES: dict[str, Case] = {
         "SELECT CORR(score, amount), COVAR_SAMP(rating, amount) FROM orders",
         replaced=(*HIGH_AND_LOW, ("high", "across"), ("high", "middle")),
     ),
+    "quantiles": Case("SELECT cat, MEDIAN(rating), QUANTILE_CONT(amount, 0.9) FROM orders GROUP BY cat", without=(0,)),
+    "quantiles of listed groups": Case(
+        f"SELECT cat, QUANTILE_DISC(score, 0.1), MEDIAN(rating) FILTER (WHERE rating > 0) FROM orders WHERE cat IN ({IN}) GROUP BY cat", without=(0,)
+    ),
     "one row a unit": Case("SELECT COUNT(*), SUM(age) FROM users", replaced=(("none", "high"), ("high", "none"))),
     "private keys": Case("SELECT cat, COUNT(*), COUNT(DISTINCT uid), SUM(amount), AVG(rating) FROM orders GROUP BY cat"),
     "listed keys": Case(f"SELECT cat, COUNT(*), SUM(score) FROM orders WHERE cat IN ({IN}) GROUP BY cat"),
@@ -208,6 +212,18 @@ def test_a_unit_that_brings_all_its_values_breaks_the_claim(made: World, monkeyp
     right = prepared
     monkeypatch.setitem(globals(), "prepared", lambda *args, **more: right(*args, **more, down=down))
     for name in ("different values", "different values of groups"):
+        with pytest.raises(AssertionError, match="claimed"):
+            test_a_unit_reaches_the_claim(made, name)
+
+
+def test_rows_that_all_weigh_one_break_the_claim(made: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(release: Release, salt: int) -> BoundedSQL:
+        lowered = lower(release, salt)
+        return replace(lowered, text=re.sub(r"least\(c\.n(\d+), \d+\)", r"c.n\1", lowered.text))
+
+    right = prepared
+    monkeypatch.setitem(globals(), "prepared", lambda *args, **more: right(*args, **more, down=down))
+    for name in ("quantiles", "quantiles of listed groups"):
         with pytest.raises(AssertionError, match="claimed"):
             test_a_unit_reaches_the_claim(made, name)
 
