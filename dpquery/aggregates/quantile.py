@@ -43,10 +43,11 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     widths = _widths(span, contributions.listed)
     parts = tuple(Part(values, Bins(most, width, -(-span // width)), ask.where) for width in widths)
     capped, cuts = told(row_cap(contributions, rows_per_unit), contributions)
-    narrow = f"counted in bins of width {plain(widths[-1] * values.step)}, by which it may be off"
+    wide = widths[-1] > 1
+    narrow = f"counted in bins of width {plain(widths[-1] * values.step)}, by which it may be off" if wide else "each value is counted by itself"
     found = Quantile(Fraction(1, 2) if ask.fraction is None else ask.fraction, values.low, values.high, widths, ask.discrete, slack)
     bounds = Interval(values.low * values.step, values.high * values.step)
-    coarse = (narrow,) if widths[-1] > 1 and span // widths[-1] < COARSE else ()
+    coarse = (narrow,) if wide and span // widths[-1] < COARSE else ()
     kind = argument.type if ask.discrete else FLOAT
     return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, *capped, *notes), (*cuts, *coarse), quantile=found)
 

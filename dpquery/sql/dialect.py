@@ -60,8 +60,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(_tree(text, rest, reader), marks, text)
     abroad.check(tree, dialect.lower(), text)
-    quantiles.located(tree, rest)
-    return Parsed(text, tree, clauses, named)
+    return Parsed(text, quantiles.located(tree, rest), clauses, named)
 
 
 @lru_cache(maxsize=64)

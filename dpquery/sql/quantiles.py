@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
 LONGEST = 18  # digits of a fraction
+EXACT = "fraction"  # the mark of a literal that stands for a fraction of whole numbers
 
 
 class Asked(NamedTuple):
@@ -30,8 +31,14 @@ class Asked(NamedTuple):
 NAMES = ("quantile_cont", "quantile_disc", "quantile", "approx_quantile", "percentile", "percentile_cont", "percentile_disc")
 
 
-def located(tree: exp.Expr, tokens: Sequence[Token]) -> None:
-    """Nothing; quantiles whose place the parser did not note have that of their name, the last one before what they are of."""
+def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
+    """The tree, where quantiles whose place the parser did not note have that of their name, the last one before what they are of.
+
+    APPROX_QUANTILES(x, n)[OFFSET(k)] is read as the quantile k / n.
+    """
+    for bracket in list(tree.find_all(exp.Bracket)):
+        if isinstance(bracket.this, exp.ApproxQuantiles):
+            bracket.replace(_boundary(bracket) or bracket.this)
     for node in tree.find_all(*QUANTILES):
         if "start" not in node.meta:
             first = min((below.meta["start"] for below in islice(node.walk(), SEARCHED) if "start" in below.meta), default=0)
@@ -39,6 +46,24 @@ def located(tree: exp.Expr, tokens: Sequence[Token]) -> None:
             if pairs:
                 token = pairs[-1][0]
                 node.meta.update(line=token.line, col=token.col, start=token.start, end=token.end)
+    return tree
+
+
+def _boundary(bracket: exp.Bracket) -> exp.Expr | None:
+    """One of the n + 1 boundaries between n quantiles; None where it is no literal place of them: the array, which is refused, then stands for it."""
+    array, places, shift, _, _ = take(bracket, "this", "expressions", "offset", "safe", "returns_list_for_maps")
+    of, number = take(array, "this", "expression")
+    digits = [one.name if isinstance(one, exp.Literal) and not one.is_string else "" for one in (number, *places)]
+    if len(digits) != 2 or shift is None or not all(one.isdigit() and one.isascii() and len(one) < LONGEST for one in digits):
+        return None
+    n, k = int(digits[0]), int(digits[1]) - int(shift)
+    if not 0 <= k <= n or n == 0:
+        return None
+    at = exp.Literal.number(f"{k / n:.6g}")
+    at.meta[EXACT] = Fraction(k, n)
+    found = exp.PercentileCont(this=of, expression=at)
+    found.meta.update(array.meta)
+    return found
 
 
 def asked(statement: Statement, node: exp.Expr) -> Asked | None:
@@ -83,6 +108,9 @@ def _ordered(statement: Statement, node: exp.WithinGroup) -> Asked | None:
 
 def fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Fraction:
     """The literal fraction of a quantile."""
+    if at is not None and EXACT in at.meta:
+        exact: Fraction = at.meta[EXACT]
+        return exact
     text = at.name if isinstance(at, exp.Literal) and not at.is_string else ""
     digits = text.replace(".", "", 1)
     if not digits.isdigit() or not digits.isascii() or len(digits) > LONGEST or not 0 <= Fraction(text) <= 1:

@@ -22,6 +22,8 @@ class Answer(NamedTuple):
 
 _EXTREME = Answer("MIN_MAX", "shows the value of one row", "QUANTILE_CONT(x, 0.99) for about the largest number; or COUNT(*) with GROUP BY")
 _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for each quantile: those of the same values are paid for once")
+_ARRAY = Answer("QUANTILE", "gives an array", "APPROX_QUANTILES(x, 4)[OFFSET(1)] for each of them: those of the same values are paid for once")
+_MODE = Answer("ANY_VALUE", "shows the value of one row", "SELECT x, COUNT(*) AS n .. GROUP BY x ORDER BY n DESC LIMIT 1")
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
@@ -33,12 +35,13 @@ _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately
 
 BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
-    exp.ApproxQuantiles: _QUANTILE,
+    exp.ApproxQuantiles: _ARRAY,
     **dict.fromkeys((exp.Skewness, exp.Kurtosis), _VARIANCE),
     **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
-    **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin, exp.Mode), _PICK),
+    **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin), _PICK),
+    exp.Mode: _MODE,
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
     **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
 }

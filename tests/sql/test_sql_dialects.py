@@ -127,3 +127,34 @@ def test_a_refusal_shows_the_line_and_points_at_the_place() -> None:
         ask("SELECT COUNT(*)\nFROM users\nWHERE agee > 3")
     assert "    WHERE agee > 3\n          ^^^^" in str(caught.value)
     assert caught.value.as_dict()["position"] == {"line": 3, "column": 7}
+
+
+QUANTILES = {
+    ("bigquery", "APPROX_QUANTILES(amount, 4)[OFFSET(1)]"): ("1/4", False),
+    ("bigquery", "APPROX_QUANTILES(amount, 3)[ORDINAL(2)]"): ("1/3", False),
+    ("bigquery", "APPROX_QUANTILES(amount, 10, contribution_bounds_per_row => (0, 9))[SAFE_OFFSET(10)]"): ("1", False),
+    ("snowflake", "APPROX_PERCENTILE(amount, 0.9)"): ("9/10", False),
+    ("snowflake", "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY amount)"): ("9/10", True),
+    ("spark", "percentile(amount, 0.25)"): ("1/4", False),
+    ("spark", "percentile_approx(amount, 0.25)"): ("1/4", False),
+    ("postgres", "percentile_cont(0.75) WITHIN GROUP (ORDER BY amount)"): ("3/4", False),
+    ("trino", "approx_percentile(amount, 0.5)"): ("1/2", False),
+    ("duckdb", "quantile(amount, 0.5)"): ("1/2", True),
+}
+
+
+@pytest.mark.parametrize(("dialect", "written"), QUANTILES)
+def test_quantiles_in_their_spelling(dialect: str, written: str) -> None:
+    (one,) = ask(f"SELECT {written} AS q FROM orders", dialect=dialect).blocks[0].draft.asks
+    assert (one.card, str(one.fraction), one.discrete) == ("quantile", *QUANTILES[dialect, written])
+    assert (one.per_row is not None) == ("=>" in written)
+
+
+@pytest.mark.parametrize(
+    "written", ["APPROX_QUANTILES(amount, 4)", "APPROX_QUANTILES(amount, 4)[OFFSET(5)]", "APPROX_QUANTILES(amount, 0)[OFFSET(0)]"]
+)
+def test_arrays_of_quantiles_are_refused(written: str) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(f"SELECT {written} AS q FROM orders", dialect="bigquery")
+    assert refused.value.code == "QUANTILE"
+    assert "APPROX_QUANTILES(x, 4)[OFFSET(1)]" in str(refused.value.instead)
