@@ -42,6 +42,15 @@ def test_log_tail(z: float) -> None:
         assert tail(z) == pytest.approx(float(mp.exp(exact)), rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("z", [35.0, 36.5, 40.0, 100.0, 1e3])
+def test_log_tail_far_out_is_below_by_the_next_term_of_the_series_at_most(z: float) -> None:
+    """Which is towards a larger delta: it stands for what is subtracted."""
+    with mp.workdps(60):
+        exact = mp.log(mp.erfc(mp.mpf(z) / mp.sqrt(2)) / 2)
+        rounding = -exact * mp.mpf(2) ** -52
+        assert -(105 / mp.mpf(z) ** 8) - rounding <= log_tail(z) - exact <= rounding
+
+
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.0), (0.01, 0.05), (1.0, 3.0), (1.0, 30.0), (30.0, 500.0), (100.0, 6000.0), (1e-6, 1e-6)])
 def test_gaussian_delta(mu: float, epsilon: float) -> None:
     with mp.workdps(60):
