@@ -14,6 +14,7 @@ import pytest
 
 from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.textbook import loss
+from dpquery.accounting.textbook.composition import optimal_epsilon
 from dpquery.accounting.textbook.hockeystick import Floats
 from dpquery.accounting.textbook.loss import Pair, batch_epsilon_up, gaussian_pair, laplace_pair, pure_pair, sampled_pairs
 
@@ -214,6 +215,71 @@ def test_where_the_grid_says_nothing_the_bound_does(monkeypatch: pytest.MonkeyPa
     assert tilts[0] == pytest.approx(1e8 / 6650)
 
 
+def test_the_cycle_reaches_as_far_as_the_tilted_law_and_no_further_than_it_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both reaches are of the tilted law about its mean, so that their exponents are not negative; of very many releases the steps are coarser."""
+    exponents: list[Callable[[float], float]] = []
+    reaches: list[float] = []
+    cycles: list[tuple[float, int]] = []
+    reach, convolved = loss._reach, loss._convolved
+
+    def spied(exponent: Callable[[float], float]) -> float:
+        exponents.append(exponent)
+        reaches.append(reach(exponent))
+        return reaches[-1]
+
+    def measured(grids: list[loss._Grid], tilted: list[Floats], size: int, first: int) -> Floats:
+        cycles.append((float(grids[0].losses[1] - grids[0].losses[0]), size))
+        return convolved(grids, tilted, size, first)
+
+    monkeypatch.setattr(loss, "_reach", spied)
+    monkeypatch.setattr(loss, "_convolved", measured)
+    with warnings.catch_warnings(action="error"):
+        batch_epsilon_up([(laplace_pair(0.5), 40)], 1e-6)
+    above, below = exponents
+    for t in (0.01, 0.3, 1.0):
+        assert above(t) > 0 < below(t)
+        assert above(-t) == pytest.approx(below(t), rel=1e-6)
+        assert above(t) != pytest.approx(below(t), rel=4e-3)
+    ((step, size),) = cycles
+    assert 1 <= size / (sum(reaches) / step + 4) < 2
+    batch_epsilon_up([(pure_pair(1e-3), 10**5)], 1e-6)
+    assert cycles[1][1] <= 2 * loss._LONGEST
+
+
+@pytest.mark.parametrize("outside", [0.5, 2.0, 6.0, 40.0])
+def test_what_lies_outside_the_cycle_is_taken_from_delta(outside: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However short the cycle is: what is asked of the grid leaves room for the mass beyond it, and epsilon is not below the exact one."""
+    asked: list[tuple[float, float]] = []
+    loss_epsilon = loss.loss_epsilon
+
+    def spied(losses: Floats, logs: Floats, delta: float) -> float:
+        asked.append((float(losses[-1]), delta))
+        return loss_epsilon(losses, logs, delta)
+
+    monkeypatch.setattr(loss, "_OUTSIDE", outside)
+    monkeypatch.setattr(loss, "loss_epsilon", spied)
+    found = batch_epsilon_up([(pure_pair(0.1), 100)], 1e-6)
+    ((end, delta),) = asked
+    with mp.workdps(40):
+        truth = 1 / (1 + mp.exp(mp.mpf("-0.1")))
+        beyond = sum(mp.binomial(100, i) * truth**i * (1 - truth) ** (100 - i) for i in range(101) if (2 * i - 100) * 0.1 > end)
+    assert 0 < delta <= 1e-6 / (1 + 1e-6) - beyond
+    exact = optimal_epsilon(0.1, 100, 1e-6)
+    assert exact <= found < 1.2 * exact
+
+
+def test_where_all_of_delta_may_lie_outside_the_bound_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> float:
+        raise AssertionError("there is no delta to ask for")
+
+    exact = epsilon_up(Fraction(3, 2), Fraction(1, 10**6))
+    assert exact is not None
+    monkeypatch.setattr(loss, "_OUTSIDE", -60.0)
+    monkeypatch.setattr(loss, "_reach", lambda _: 1.0)
+    monkeypatch.setattr(loss, "loss_epsilon", refused)
+    assert batch_epsilon_up([(gaussian_pair(1.0, 1e-14), 3)], 1e-6) == pytest.approx(float(exact), rel=1e-3)
+
+
 def test_infinite_losses_alone_may_be_all_of_delta() -> None:
     """To the last bit: what is left for finite ones is then 0."""
     half = Pair(lambda e: (np.where(e[1:] == np.inf, 0.5, np.where(e[:-1] == -np.inf, 0.5, 0.0)), np.zeros(len(e) - 1)), 0.0, 1.0, 1.0)
@@ -223,12 +289,12 @@ def test_infinite_losses_alone_may_be_all_of_delta() -> None:
 
 def test_the_search_finds_the_least() -> None:
     assert loss._least(lambda x: (x - 3) ** 2, 100.0) == pytest.approx(3, rel=1e-6)
-    assert loss._least(lambda x: abs(math.log(x) + 30), 100.0) == pytest.approx(math.exp(-30), rel=1e-6)
+    assert loss._least(lambda x: abs(math.log(x) + 30), 100.0) == pytest.approx(math.exp(-30), rel=1e-6, abs=0)
     assert loss._least(lambda x: -x, 100.0) == pytest.approx(100, rel=1e-5)
-    assert loss._least(lambda x: x, 100.0) == pytest.approx(math.exp(-50), rel=1e-5)
+    assert loss._least(lambda x: x, 100.0) == pytest.approx(math.exp(-50), rel=1e-5, abs=0)
 
 
 def test_reach() -> None:
     """Of a normal law of variance v: e^(-r^2 / 2v) = e^-40."""
     assert loss._reach(lambda t: 9 * t * t / 2) == pytest.approx(3 * math.sqrt(80), rel=1e-6)
-    assert loss._reach(lambda t: -t) == pytest.approx(0, abs=1e-15)
+    assert loss._reach(lambda t: 0.0) == pytest.approx(40 * math.exp(-50), rel=1e-4, abs=0)

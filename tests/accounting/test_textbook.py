@@ -42,6 +42,15 @@ def test_log_tail(z: float) -> None:
         assert tail(z) == pytest.approx(float(mp.exp(exact)), rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("z", [35.0, 36.5, 40.0, 100.0, 1e3])
+def test_log_tail_far_out_is_below_by_the_next_term_of_the_series_at_most(z: float) -> None:
+    """Which is towards a larger delta: it stands for what is subtracted."""
+    with mp.workdps(60):
+        exact = mp.log(mp.erfc(mp.mpf(z) / mp.sqrt(2)) / 2)
+        rounding = -exact * mp.mpf(2) ** -52
+        assert -(105 / mp.mpf(z) ** 8) - rounding <= log_tail(z) - exact <= rounding
+
+
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.0), (0.01, 0.05), (1.0, 3.0), (1.0, 30.0), (30.0, 500.0), (100.0, 6000.0), (1e-6, 1e-6)])
 def test_gaussian_delta(mu: float, epsilon: float) -> None:
     with mp.workdps(60):
@@ -166,7 +175,10 @@ def sampled_moment(rate: float, sigma: float, order: float) -> float:
         return float(mp.log(mp.quad(integrand, points)) / (a - 1))
 
 
-@pytest.mark.parametrize(("rate", "sigma", "order"), [(0.01, 1.0, 1.7), (0.01, 1.0, 5.5), (0.3, 4.0, 2.4), (0.5, 0.8, 3.0), (0.9, 2.0, 10.3)])
+@pytest.mark.parametrize(
+    ("rate", "sigma", "order"),
+    [(0.01, 1.0, 1.7), (0.01, 1.0, 5.5), (0.3, 4.0, 2.4), (0.5, 0.8, 3.0), (0.9, 2.0, 10.3), (0.3, 0.15, 2.5), (0.01, 0.1, 1.1)],
+)
 def test_sampled_gaussian_divergence(rate: float, sigma: float, order: float) -> None:
     assert sampled_gaussian_renyi(rate, sigma, order) == pytest.approx(sampled_moment(rate, sigma, order), rel=1e-8)
 
@@ -175,6 +187,15 @@ def test_for_little_noise_the_chord_is_the_bound() -> None:
     exact = sampled_moment(0.1, 0.09, 1.2)
     assert exact < sampled_gaussian_renyi(0.1, 0.09, 1.2) < 2 * exact
     assert sampled_gaussian_renyi(1.0, 0.25, 1.2) == gaussian_renyi(4.0, 1.2)
+    below, between, above = (sampled_gaussian_renyi(0.1, 0.09, a) * (a - 1) for a in (2.0, 2.4, 3.0))
+    assert between == pytest.approx(0.6 * below + 0.4 * above, rel=1e-12)
+
+
+def test_a_delta_that_a_divergence_meets_at_0_has_epsilon_0() -> None:
+    """Bretagnolle and Huber's bound, where the conversion at that order is far from 0."""
+    assert 1 - math.exp(-1.2e-4) < 0.011**2 < 1 - math.exp(-1.3e-4)
+    assert renyi_epsilon([1.2e-4], 0.011, [1.5]) == 0
+    assert renyi_epsilon([1.3e-4], 0.011, [1.5]) > 7
 
 
 def test_renyi_agrees_with_dp_accounting() -> None:
@@ -315,11 +336,17 @@ def test_masses_beyond_a_float() -> None:
 # ---- sampling, groups, choices -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "rate"), [(0.5, 0.1), (1.0, 0.5), (1.0, 1.0), (30.0, 0.01), (1000.0, 0.5)])
+@pytest.mark.parametrize(("epsilon", "rate"), [(1e-6, 1e-6), (0.5, 0.1), (1.0, 0.5), (1.0, 1.0), (30.0, 0.01), (1000.0, 0.5)])
 def test_amplification(epsilon: float, rate: float) -> None:
     with mp.workdps(40):
         exact = mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(epsilon))
-    assert amplified(epsilon, 1e-6, rate) == pytest.approx((float(exact), rate * 1e-6))
+    assert amplified(epsilon, 1e-6, rate) == pytest.approx((float(exact), rate * 1e-6), rel=1e-12, abs=0)
+
+
+def test_a_sample_of_all_loses_all() -> None:
+    """To the last bit."""
+    for n in range(1, 400):
+        assert amplified(n / 200, 1e-6, 1.0) == (n / 200, 1e-6)
 
 
 @pytest.mark.parametrize(("epsilon", "units"), [("0", 5), ("1e-30", 3), ("0.5", 1), ("1", 2), ("2", 40)])

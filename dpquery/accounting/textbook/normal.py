@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-_FAR = 35.0  # from here on the series is exact to a float; math.erfc is above the least double until 38
+_FAR = 35.0  # from here on the series is below by 105 z^-8 < 10^-10 at most; math.erfc is above the least double until 38
 
 
 def tail(z: float) -> float:
