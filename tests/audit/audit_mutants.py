@@ -224,6 +224,31 @@ MUTANTS: Mapping[str, Mutant] = {
         "tests/privacy/test_together.py::test_p8_prices_of_releases_add_up",
         True,
     ),
+    "each release with the whole rho": Mutant(
+        (
+            (together._share, "ask.epsilon / whole.epsilon", "Fraction(1)"),
+            (together._share, "ask.rho / whole.rho", "Fraction(1)"),
+        ),
+        ACCOUNTING,
+        "tests/privacy/test_together.py::test_p8_prices_of_releases_add_up",
+        True,
+    ),
+    "each release that selects with all of delta": Mutant(
+        ((together._selections, "selection / sum(selecting) if one", "selection if one"),),
+        ACCOUNTING,
+        "tests/privacy/test_together.py::test_p8_the_whole_price_is_spent",
+        True,
+    ),
+    "partners of other units": Mutant(((relation._semi, '"l.u = p.u"', '"TRUE"'),), LOWERED, BY_ENGINE),
+    "equal rows of a stack merged": Mutant(((relation._stack, "rel.how.upper()", 'rel.how.upper().removesuffix(" ALL")'),), LOWERED, BY_ENGINE),
+    "groups inside a unit of all units' rows": Mutant(
+        (
+            (relation._group, "['u', *items]", "['min(u) AS u', *items]"),
+            (relation._group, "['u', *keys]", "[*keys, '1 = 1']"),
+        ),
+        LOWERED,
+        BY_ENGINE,
+    ),
     "price not derived again": Mutant(
         ((Session._noisy, "if price(", "if False and price("),),
         PITFALLS,

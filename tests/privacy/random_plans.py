@@ -173,6 +173,8 @@ def relation(world: World, depth: int) -> Private:
             return _semi(world, relation(world, depth - 1), depth)
         case 6:
             return _stack(world, relation(world, depth - 1), relation(world, depth - 1))
+        case 9:
+            return _null_side(world)
         case _:
             left = relation(world, depth - 1)
             right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
@@ -250,6 +252,12 @@ def _along_the_path(world: World) -> Private:
     pair: list[Private] = [rel if random.random() < 0.6 else Keep(rel, condition(random, output(rel))) for rel in (orders, items)]
     random.shuffle(pair)
     return Match(*pair, random.choice([Join.INNER, Join.LEFT]), on, single=True)
+
+
+def _null_side(world: World) -> Private:
+    """Rows beside their unit's one row in `users`, where a condition holds: what depends on the unit there does not here."""
+    left, right = world.scan(world.random.choice(["orders", "items"])), world.scan("users")
+    return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 
 def _semi(world: World, left: Private, depth: int) -> Private:
