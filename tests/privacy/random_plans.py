@@ -256,7 +256,8 @@ def _along_the_path(world: World) -> Private:
 
 def _null_side(world: World) -> Private:
     """Rows beside their unit's one row in `users`, where a condition holds: what depends on the unit there does not here."""
-    left, right = world.scan(world.random.choice(["orders", "items"])), world.scan("users")
+    left, users = world.scan(world.random.choice(["orders", "items"])), world.scan("users")
+    right = _lookup(world, users) if world.random.random() < 0.4 else users
     return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 

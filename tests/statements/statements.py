@@ -264,7 +264,11 @@ def _has_rows(world: World, made: Statement) -> bool:
 
 def attempted(g: Grammar) -> Statement:
     """A random statement."""
-    rel = relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3]))
+    return over(g, relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3])))
+
+
+def over(g: Grammar, rel: Rel) -> Statement:
+    """A random statement over the relation."""
     kept = preserved(g, rel) if g.chance(0.08) else None
     rel = kept or rel
     scope = visible(g, rel.cols)
