@@ -34,10 +34,10 @@ def _long(g: Grammar, below: Rel) -> Expr:
     return both("CASE WHEN {0} IS NULL THEN 0 ELSE 1 END" + " + 1 - 1" * (INLINED // 4 + 1), INTEGER, one)
 
 
-def _over_computed(g: Grammar, production: Production) -> Rel | None:
-    """What a production of FROM makes of relations that compute a column."""
+def _over(g: Grammar, production: Production, below: Production | None) -> Rel | None:
+    """What a production of FROM makes of relations that compute a column, or of what another production makes of tables."""
     kept = list(RELATION)
-    RELATION[:] = [(1, lambda g, _: computed(g, table(g)))]
+    RELATION[:] = [(1, lambda g, _: (below and below(g, 1)) or computed(g, table(g)))]
     try:
         found = production(g, 3)
         assert found is None or isinstance(found, Rel)
@@ -46,10 +46,10 @@ def _over_computed(g: Grammar, production: Production) -> Rel | None:
         RELATION[:] = kept
 
 
-def statements(world: World, production: Production, seed: str) -> Iterator[Statement]:
-    """Statements over what a production of FROM makes of such relations, now and then with such a column above it; none where it finds no columns."""
+def statements(world: World, production: Production, seed: str, below: Production | None = None) -> Iterator[Statement]:
+    """Statements over what a production of FROM makes of such relations, now and then with a long column above it; none where it finds no columns."""
     for attempt in range(12):
         g = Grammar(Random(f"{seed}/{attempt}"), world)
-        rel = _over_computed(g, production)
+        rel = _over(g, production, below)
         if rel is not None:
             yield over(g, rel if g.chance(0.4) else computed(g, rel) if g.chance(0.7) else closed(g, rel))

@@ -110,20 +110,42 @@ def over_computed(name: str) -> tuple[tuple[World, Statement], ...]:
     return tuple(found)
 
 
+SEVERAL_ROWS = ("distinct", "grouped", "windowed", "with_partner", "half_joined", "stacked")  # productions that look at more than a row and its match
+
+
+@cache
+def crossed(name: str) -> tuple[tuple[World, Statement], ...]:
+    """Statements over what this production makes of what others make: which of them stands on which is not left to chance."""
+    found = []
+    for below in SEVERAL_ROWS:
+        for seed in range(3):
+            some = long.statements(with_views(seed), NAMES_OF_FROM[name], f"crossed {below} {seed}", NAMES_OF_FROM[below])
+            found += [(with_views(seed), random) for random in islice(some, 2)]
+    return tuple(found)
+
+
 @cache
 def computing() -> tuple[Question, ...]:
     found = []
-    for name in NAMES_OF_FROM:
-        for made, random in over_computed(name):
-            with suppress(Refused):
-                found.append(read(random.dp, made.schema))
+    for made, random in (*(one for name in NAMES_OF_FROM for one in over_computed(name)), *(one for name in SEVERAL_ROWS for one in crossed(name))):
+        with suppress(Refused):
+            found.append(read(random.dp, made.schema))
     return tuple(found)
 
 
 @pytest.mark.parametrize("name", NAMES_OF_FROM)
 def test_what_stands_around_a_computed_column_is_what_plain_sql_says(name: str) -> None:
+    _checked(over_computed(name))
+
+
+@pytest.mark.parametrize("name", SEVERAL_ROWS)
+def test_what_stands_on_several_rows_is_what_plain_sql_says(name: str) -> None:
+    _checked(crossed(name))
+
+
+def _checked(statements: tuple[tuple[World, Statement], ...]) -> None:
     said = []
-    for i, (made, random) in enumerate(over_computed(name)):
+    for i, (made, random) in enumerate(statements):
         try:
             said.append(check(made, random, salt=i))
         except AssertionError as error:
