@@ -18,6 +18,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.joins import chained, step
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
 from dpquery.sql.partners import conjoined
+from dpquery.sql.publicvalues import seated
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
@@ -259,8 +260,19 @@ def _releases(node: exp.Expr, env: Env) -> bool:
     return env.lists is not None and env.lists.releases(node, env)
 
 
+def valued(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
+    """The rows with a column for each value of public tables in WHERE, and WHERE with these in their places."""
+
+    def read(node: exp.Select) -> Side:
+        _, first, joins, test = take(node, "expressions", "from_", "joins", "where")
+        return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], env, node)
+
+    return seated(statement, side, where, env.queries, read)
+
+
 def _fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-    """The rows with a column for each released value in WHERE, and WHERE with these in their places."""
+    """The rows with a column for each public or released value in WHERE, and WHERE with these in their places."""
+    side, where = valued(statement, side, where, env)
     return (side, where) if env.lists is None else env.lists.fed(statement, side, where, env)
 
 

@@ -36,7 +36,7 @@ from dpquery.sql import allowed, options, read, windows
 from dpquery.sql.aggregates import ARGUMENTS
 from dpquery.sql.statement import Clauses
 
-WORLDS, EACH = 18, 110
+WORLDS, EACH = 18, 130
 LEAVES = frozenset({Position})
 
 
