@@ -177,9 +177,19 @@ def relation(world: World, depth: int) -> Private:
             return _null_side(world)
         case _:
             left = relation(world, depth - 1)
-            right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
+            right = _right(world, depth)
             on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
             return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _right(world: World, depth: int) -> Private:
+    """The right side of a join: smaller than the left one as a rule, and now and then one row or one group for each unit."""
+    kind = world.random.random()
+    if kind < 0.2:
+        return world.scan("users")
+    if kind < 0.3:
+        return world.random.choice([_group, _windowed])(world, relation(world, depth - 1))
+    return relation(world, world.random.randrange(depth))
 
 
 def _group(world: World, below: Private) -> Private:
