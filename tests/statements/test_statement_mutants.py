@@ -15,7 +15,7 @@ from checked import check
 from statements import statement
 from worlds import world
 
-from dpquery.backends import cells, forms, numeric, public
+from dpquery.backends import cells, forms, numeric, public, tree
 from dpquery.backends import inside as reductions
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
@@ -211,6 +211,11 @@ def _computed_after_the_join(patch: Patch) -> None:
     patch.setattr(joins, "computed", lambda statement, side: side)
 
 
+def _values_in_the_next_bin(patch: Patch) -> None:
+    real = tree.levels
+    patch.setattr(tree, "levels", lambda parts, places: [replace(level, low=level.low - 1) for level in real(parts, places)])
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -227,6 +232,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "dates that can fail": _dates_that_can_fail,
     "rows clamped one step too high": _rows_are_shifted,
     "expressions of the null side computed after the join": _computed_after_the_join,
+    "values counted in the next bin": _values_in_the_next_bin,
 }
 
 
