@@ -102,8 +102,8 @@ class Counted:
             sizes = np.minimum(each, bins - each * np.arange(upper.shape[1]))
             padded = np.zeros((len(lower), upper.shape[1] * each))
             padded[:, :bins] = lower
-            blocks = padded.reshape(len(lower), -1, each)
-            before = (np.cumsum(blocks, axis=2) - blocks).reshape(len(lower), -1)[:, :bins]
+            blocks = padded.reshape(len(lower), upper.shape[1], each)
+            before = (np.cumsum(blocks, axis=2) - blocks).reshape(padded.shape)[:, :bins]
             share = (upper - blocks.sum(axis=2)) / (sizes + 1)
             found = found[:, parent] + before + share[:, parent] * place
         return np.concatenate([found, number[:, None]], axis=1), number

@@ -14,7 +14,7 @@ from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
-from dpquery.plan.draft import Draft
+from dpquery.plan.draft import Draft, Opened
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
@@ -22,6 +22,7 @@ from dpquery.privacy.resolve import Facts
 from dpquery.values.types import INTEGER, Type, Value
 
 MAX_KEYS = 10_000
+MAX_OPENED = 100_000  # rows of a public relation above the noise
 Row = tuple[Value, ...]
 
 
@@ -37,6 +38,27 @@ def standing(drafts: Sequence[Draft]) -> list[Public]:
     given += [source.public for draft in drafts for source in draft.sources if source.public is not None]
     given += [draft.listed for draft in drafts if draft.listed is not None]
     return list({public.name: public for public in given}.values())
+
+
+def handed_over(opened: Sequence[Opened], drafts: Sequence[Draft], backend: Backend) -> dict[str, list[tuple[str, Type, Sequence[Value]]]]:
+    """The public relations that are read above the noise, column by column. Refused where one is too large, or has more than the row it may have."""
+    if opened:
+        backend.prepare([*standing(drafts), *(one.public for one in opened)])
+    return {one.public.name: _columns(one, backend) for one in opened}
+
+
+def _columns(one: Opened, backend: Backend) -> list[tuple[str, Type, Sequence[Value]]]:
+    most, types = 1 if one.single else MAX_OPENED, [c.type for c in one.public.columns]
+    values = ", ".join(handed(f"c{i}", kind) for i, kind in enumerate(types))
+    rows = backend.public_rows(f"SELECT {values} FROM {names.public(one.public.name)} LIMIT {most + 1}", types)
+    if len(rows) > most and one.single:
+        message = "a subquery that is a value has several rows"
+        raise Refused("SCALAR_SUBQUERY", message, position=one.position, instead="a condition that one row meets, or an aggregate such as MAX(x)")
+    if len(rows) > most:
+        message = f"a public table beside released values has more than {MAX_OPENED:,} rows ({', '.join(one.tables)})"
+        instead = "a subquery of the rows that are needed, (SELECT .. FROM t WHERE ..); or the join inside the SELECT that aggregates"
+        raise Refused("PUBLIC_TOO_LARGE", message, position=one.position, instead=instead)
+    return [(f"c{i}", kind, [row[i] for row in rows]) for i, kind in enumerate(types)]
 
 
 def filled(public: Public, rows: Sequence[Row]) -> Public:

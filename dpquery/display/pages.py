@@ -26,7 +26,7 @@ def explanation(found: Explanation) -> Lines:
     yield from _by_rows(found.releases)
     yield from (Text(f"Note: {safe(note)}.") for note in bounds({"releases": found.releases}))
     yield Text("")
-    yield facts([*_keys(found.keys), *_reply(found.response_quantum)])
+    yield facts([*(_tables(found.tables) if found.tables else _keys(found.keys)), *_reply(found.response_quantum)])
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)
     yield Text("\nWhat would run (before noise):")
     yield from map(safe, found.sql.splitlines())
@@ -74,6 +74,14 @@ def _size(number: object) -> str:
             return f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
         case _:
             return safe(str(number))
+
+
+def _tables(tables: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The releases in the order in which they are made: what they read of each other, and which groups each has."""
+    for number, one in enumerate(tables, 1):
+        reads = f"; reads {', '.join(one['reads'])}" if "reads" in one else ""
+        yield f"release {number}", f"{one['table']}{reads}"
+        yield from _keys(one["keys"])
 
 
 def _keys(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

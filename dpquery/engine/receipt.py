@@ -53,6 +53,7 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
         "schema": schema.digest,
         "releases": releases(prepared, schema),
         **key_rules(prepared),
+        **public_tables(prepared),
         "lemmas": list(cited(prepared)),
         "software": software(),
     }
@@ -74,7 +75,7 @@ def receipt(
         "price": price(prepared),
         "adjacency": str(schema.adjacency),
         "releases": logged["releases"],
-        **{name: logged[name] for name in ("keys", "tables") if name in logged},
+        **{name: logged[name] for name in ("keys", "tables", "public_tables") if name in logged},
         "lemmas": logged["lemmas"],
         "software": logged["software"],
         "unsafe_testing": schema.unsafe_testing,
@@ -91,7 +92,15 @@ def software() -> str:
 
 def plan_hash(prepared: Prepared) -> str:
     """SHA-256 of the bounded plan and what is done above the noise; the salt and the noise are no part of it."""
-    content = repr((PLAN_VERSION, *prepared.releases.values(), *(block.feeds for block in prepared.blocks), prepared.question.post.sql))
+    content = repr(
+        (
+            PLAN_VERSION,
+            *prepared.releases.values(),
+            *(block.feeds for block in prepared.blocks),
+            *prepared.question.opened,
+            prepared.question.post.sql,
+        )
+    )
     return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -229,6 +238,12 @@ def bounding(release: Release) -> dict[str, JSON]:
             return {"max_rows_contributed": rows}
         case _:
             assert_never(release.table.bounding)
+
+
+def public_tables(prepared: Prepared) -> Mapping[str, JSON]:
+    """The declared public tables that are read above the noise, if any; their version is the data's."""
+    found = sorted({table for one in prepared.question.opened for table in one.tables})
+    return {"public_tables": found} if found else {}
 
 
 def key_rules(prepared: Prepared) -> Mapping[str, JSON]:

@@ -14,7 +14,7 @@ from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
-from dpquery.backends.public import facts
+from dpquery.backends.public import facts, handed_over
 from dpquery.engine import asking, data, explained, feeding, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
@@ -71,6 +71,7 @@ class Prepared:
     ask: Ask
     blocks: tuple[Ready, ...]
     bill: Bill
+    opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
     params: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
@@ -172,12 +173,13 @@ class Session:
         releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
         billed = bill(releases, asks, whole, self.schema.adjacency)
         asking.within_policy(billed.epsilon, self.schema)
-        tables = {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
+        opened = handed_over(question.opened, drafts, self.backend)
+        tables = opened | {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
         for how in (question.post, *(Post(feed.sql, (), rows=()) for block in question.blocks for feed in block.feeds)):
             post.check(how, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
         blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
-        return Prepared(sql, question, whole, blocks, billed, dict(written(params)))
+        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)))
 
     def _bound(self, draft: Draft, found: Facts) -> Release:
         return bound(draft, found, self.schema.adjacency)
@@ -238,7 +240,7 @@ class Session:
     def _finish(
         self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
     ) -> Answer:
-        columns = {block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}
+        columns = {**prepared.opened, **{block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
         blocks = {block.name: block for block in prepared.blocks}

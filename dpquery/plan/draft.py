@@ -214,8 +214,18 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """A public relation that what stands above the noise reads: `public` is made of the declared public `tables`; `single`: it may have one row."""
+
+    public: Public
+    tables: tuple[str, ...]
+    single: bool = False
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
-    """A statement, read in full: its releases in the order in which they are made, and what is done with them.
+    """A statement, read in full: its releases in the order in which they are made, and what is done with them, `opened` beside them.
 
     `outermost` is the place of the release that is the outermost SELECT itself, whose OPTIONS speak for the statement; None: none is.
     """
@@ -224,3 +234,4 @@ class Question:
     post: Post
     warnings: tuple[str, ...] = ()
     outermost: int | None = 0
+    opened: tuple[Opened, ...] = ()

@@ -149,6 +149,7 @@ REWRITTEN: Mapping[str, str] = MappingProxyType(
         "nullif": "CASE WHEN x = y THEN NULL ELSE x END",
         "cast": "CAST(x AS type), TRY_CAST, x::type: NULL where the value does not fit",
         "try_cast": "CAST(x AS type)",
+        "width_bucket": "floor((x - low) * n / (high - low)) + 1, at least 0 and at most n + 1; for two literal bounds",
         "now": "the time of asking in UTC, fixed when the statement is read",
         "today": "the date of asking in UTC, fixed when the statement is read",
         "current_date": "the date of asking in UTC, fixed when the statement is read",

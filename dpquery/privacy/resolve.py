@@ -230,7 +230,9 @@ def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Ag
 
 
 def _listed(draft: Draft, facts: Facts) -> int | None:
-    """How many groups there are in all; None where private rows say."""
+    """How many groups there are in all; of a list that is not known yet the most that it can have; None where private rows say."""
+    if draft.listed is not None:
+        return MOST_KEYS
     return 1 if not draft.keys else None if facts.keys is None else len(facts.keys)
 
 

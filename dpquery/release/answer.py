@@ -40,6 +40,7 @@ TYPE_NAMES = {
     "null": "NULL",
 }
 NoisyColumn = tuple[str, Type, Sequence[Value]]
+Given = Mapping[str, Sequence[NoisyColumn]]
 
 
 @dataclass(frozen=True, slots=True)

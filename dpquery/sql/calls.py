@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 from sqlglot import exp
 
-from dpquery.plan.coerce import Mismatch
-from dpquery.plan.functions import call
+from dpquery.plan.coerce import Mismatch, convert
+from dpquery.plan.functions import call, choose
 from dpquery.plan.scalar import Literal, Scalar
 from dpquery.sql.casts import cast_to
 from dpquery.sql.fields import take
 from dpquery.sql.moments import day_part, interval, shift, shift_by, unit_name
 from dpquery.sql.visit import At, Reader, clock, unknown, visit
-from dpquery.values.types import DATE, STRING, TIMESTAMP
+from dpquery.values.types import DATE, INTEGER, STRING, TIMESTAMP, Value
 
 SIGNATURES: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     exp.Abs: ("abs", ("this",), ()),
@@ -63,6 +64,7 @@ PART_NODES: dict[type[exp.Expr], str] = {
 PART_CALLS = {"dow": "dow", "doy": "doy", "weekday": "dow", "isoyear": "isoyear", "dayofweek": "dow", "epoch": "epoch"}
 PLAIN_CALLS = {"prefix": "starts_with", "suffix": "ends_with", "mod": "mod"}
 TRIMS = {None: "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+MOST_BUCKETS = 9_998  # with those below and above, as many as keys are listed
 CLOCKS = ("now", "get_current_timestamp", "transaction_timestamp")
 
 
@@ -96,6 +98,27 @@ def _log(node: exp.Log, at: At) -> Scalar:
     scalar = visit(base, at)
     name = {2: "log2", 10: "log10"}.get(scalar.value, "") if isinstance(scalar, Literal) and isinstance(scalar.value, int) else ""
     return call(name, visit(of, at)) if name else call("log", scalar, visit(of, at))
+
+
+def _width_bucket(node: exp.WidthBucket, at: At) -> Scalar:
+    """The number of the bucket of equal width, from 1; 0 below the first, one more than there are from the last one's end on."""
+    of, *rest = take(node, "this", "min_value", "max_value", "num_buckets")
+    low, high, number = (None if one is None else visit(one, at) for one in rest)
+    values = [one.value if isinstance(one, Literal) else None for one in (low, high, number)]
+    if low is None or high is None or number is None or not _buckets(values):
+        code, instead = "LITERAL_NEEDED", "width_bucket(x, 0, 100, 10)"
+        raise Mismatch(f"width_bucket takes two literal bounds, the lower first, and a number up to {MOST_BUCKETS:,}", code=code, instead=instead)
+    place = call("floor", call("div", call("mul", call("sub", visit(of, at), low), number), call("sub", high, low)))
+    within = convert(place, INTEGER)
+    none, last = Literal(0, INTEGER), call("add", number, Literal(1, INTEGER))
+    return choose([(call("lt", place, none), none), (call("ge", place, number), last)], call("add", within, Literal(1, INTEGER)))
+
+
+def _buckets(values: Sequence[Value]) -> bool:
+    """Whether these are bounds and a number of buckets."""
+    low, high, number = values
+    numbers = all(isinstance(one, int | float | Decimal) and not isinstance(one, bool) for one in values)
+    return numbers and isinstance(number, int) and 1 <= number <= MOST_BUCKETS and low < high  # type: ignore[operator]
 
 
 # ---- dates ---------------------------------------------------------------------------------------------------------------------------
@@ -172,6 +195,7 @@ CALLS: Mapping[type[exp.Expr], Callable[..., Scalar]] = {
     exp.Trim: _trim,
     exp.Concat: _concat,
     exp.Log: _log,
+    exp.WidthBucket: _width_bucket,
     exp.Extract: _extract,
     exp.DateTrunc: _date_trunc,
     exp.TimestampTrunc: _date_trunc,

@@ -15,11 +15,11 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Filling, Join, Lookup, Public
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
+from dpquery.sql.env import Env
 from dpquery.sql.names import Field, Frame, Source, Statement, column_name
 from dpquery.sql.over import Flat
 from dpquery.sql.public import cast_to
 from dpquery.sql.refuse import place
-from dpquery.sql.select import Env
 from dpquery.sql.sides import Bound, Cell, Open, Released, feed
 from dpquery.sql.titles import label
 from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind, Type

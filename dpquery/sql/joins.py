@@ -104,19 +104,31 @@ class _Chain:
 
 
 def _left_to_right(statement: Statement, side: Side, steps: Sequence[Step], equalities: Sequence[exp.Expr]) -> Side:
-    """The joins in turn. A condition-less one of two private relations waits until WHERE connects it to what is there already."""
+    """The joins in turn. A condition-less one waits until WHERE connects it to what is there already, a public one until the next condition."""
     waiting: list[Step] = []
     for one in steps:
         _check_aliases(statement, side.frame, one)
         if one.bare and _unconnected(statement, side, one.right, equalities):
             waiting.append(one)
             continue
+        if not one.bare:
+            side, waiting = _crossed(statement, side, waiting, equalities)
         if waiting and not one.bare:
             break
         side, waiting = _settled(statement, combined(statement, side, one, equalities), waiting, equalities)
+    side, waiting = _crossed(statement, side, waiting, equalities)
     if waiting:
         raise _unit_missing(statement, side, waiting[0].right, waiting[0])
     return side
+
+
+def _crossed(statement: Statement, side: Side, waiting: list[Step], equalities: Sequence[exp.Expr]) -> tuple[Side, list[Step]]:
+    """The relation with the public ones joined that nothing connects, and the private ones that still wait."""
+    for one in waiting:
+        if isinstance(side, Open) or isinstance(one.right, Open):
+            rest = [w for w in waiting if w is not one]
+            return _crossed(statement, *_settled(statement, combined(statement, side, one, equalities), rest, equalities), equalities)
+    return side, waiting
 
 
 def _settled(statement: Statement, side: Side, waiting: list[Step], equalities: Sequence[exp.Expr]) -> tuple[Side, list[Step]]:
@@ -353,11 +365,13 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
 
 
 def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequence[exp.Expr]) -> bool:
-    """Whether two private relations have no equality in WHERE, nor in a condition that holds already, that ties their units."""
-    if not isinstance(left, Bound) or not isinstance(right, Bound):
-        return False
+    """Whether no equality in WHERE, nor a condition that holds already, ties the units of two private relations, or columns of other ones."""
     frame = Frame((*left.frame.sources, *right.frame.sources), (*left.frame.merged, *right.frame.merged))
-    return not any(tied(statement, c, left, right) for c in _visible(statement, frame, equalities))
+    found = _visible(statement, frame, equalities)
+    if isinstance(left, Bound) and isinstance(right, Bound):
+        return not any(tied(statement, c, left, right) for c in found)
+    one, other = ({c.id for s in each.frame.sources for f in s.fields for c in columns(f.value)} for each in (left, right))
+    return not any({c.id for c in columns(test)} & one and {c.id for c in columns(test)} & other for test in found)
 
 
 PLAIN = "the unit's column in both relations and its equality in ON, or the tables of the path joined directly, in a subquery if need be"

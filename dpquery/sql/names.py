@@ -12,7 +12,7 @@ from itertools import count, islice
 from sqlglot import exp
 
 from dpquery.errors import Position, Refused
-from dpquery.plan.draft import Block, Feed
+from dpquery.plan.draft import Block, Feed, Opened
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.schema.model import Column as Declared
 from dpquery.schema.model import Schema, Table, ViaUnit
@@ -63,6 +63,7 @@ class Statement:
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
     blocks: list[Block] = field(default_factory=list)  # releases, those that others read first
     feeds: list[Feed] = field(default_factory=list)  # what the release that is being read takes from earlier ones
+    opened: list[Opened] = field(default_factory=list)  # public relations that are read above the noise
     warnings: list[str] = field(default_factory=list)
     noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
     copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise

@@ -73,9 +73,13 @@ def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: 
     places = {**left.places, **{i: width + place for i, place in right.places.items()}}
     both = Flat("", (*left.cells, *right.cells), (*left.rows, *right.rows), Frame((*left.frame.sources, *right.frame.sources)), places)
     pairs = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
-    tests = [f"l.c{left.places[a.id]} = r.c{right.places[b.id]}" for a, b in pairs]
+    tests = [_equal(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in pairs]
     tests += [] if on is None else _conditions(statement, both, on, width, over)
     return _merged(statement, both, (left, right), way, list(zip(names, pairs, strict=True)), " AND ".join(tests) or "TRUE")
+
+
+def _equal(text: str, alike: bool) -> str:
+    return text if alike else f"TRY({text})"
 
 
 def _at(node: exp.Join) -> exp.Expr:
@@ -156,7 +160,8 @@ class Over(Lifter):
 
     @property
     def ties(self) -> tuple[str, ...]:
-        return tuple(alias for alias, _ in self.flat.rows) or tuple(f"c{i}" for i in range(len(self.flat.cells)))
+        rows, cells = tuple(alias for alias, _ in self.flat.rows), tuple(f"c{i}" for i in range(len(self.flat.cells)))
+        return (*rows, *cells) if self.statement.opened or not rows else rows  # rows of public tables have no numbers
 
     @property
     def apart(self) -> tuple[str, ...] | None:

@@ -102,6 +102,8 @@ def _as_read(node: exp.Expr, scope: Scope) -> exp.Expr:
                     below.set("this", way(this=below.this.copy()))
                 if wide(below):
                     below.set("to", exp.DataType(this=exp.DType.BIGINT))
+            case exp.WidthBucket():
+                below.replace(_bucket(below))
             case exp.Log() | exp.Pow() if isinstance(defined := _defined(below), exp.Expr):
                 below.replace(defined)
             case exp.Add() | exp.Sub() if dates and _kinds(below, scope) == (Kind.DATE, Kind.INTEGER):
@@ -110,6 +112,18 @@ def _as_read(node: exp.Expr, scope: Scope) -> exp.Expr:
                 below.set("this", exp.TryCast(this=below.left.copy(), to=exp.DataType.build("INT")))
     found: exp.Expr = holder.this
     return found
+
+
+def _bucket(node: exp.WidthBucket) -> exp.Expr:
+    """The bucket's number as it was read: DuckDB has no function for it."""
+    of, low, high, number = (exp.paren(one) for one in take(node, "this", "min_value", "max_value", "num_buckets"))
+    zero, one = exp.Literal.number(0), exp.Literal.number(1)
+    steps = exp.Mul(this=exp.paren(exp.Sub(this=of, expression=low)), expression=number)
+    place = exp.Floor(this=exp.Div(this=exp.paren(steps), expression=exp.paren(exp.Sub(this=high, expression=low.copy()))))
+    below = exp.If(this=exp.LT(this=place, expression=zero), true=zero.copy())
+    above = exp.If(this=exp.GTE(this=place.copy(), expression=number.copy()), true=exp.Add(this=number.copy(), expression=one))
+    within = exp.Add(this=exp.cast(place.copy(), "BIGINT"), expression=one.copy())
+    return exp.paren(exp.Case(ifs=[below, above], default=within))
 
 
 def _defined(node: exp.Log | exp.Pow) -> exp.Expr | None:

@@ -16,15 +16,17 @@ from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql import split
+from dpquery.sql.again import again, renamed
+from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.dialect import parse_view
+from dpquery.sql.env import Env, alias_of, named_item
 from dpquery.sql.feeds import fed, listed
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
-from dpquery.sql.refuse import near
-from dpquery.sql.select import Env, alias_of, named_item, star, tables
-from dpquery.sql.sides import Bound, Open, Released, moved
+from dpquery.sql.select import query, relation, star, tables
+from dpquery.sql.sides import Bound, Open, Released
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses, whole_number
 from dpquery.sql.titles import title
 from dpquery.sql.windows import window
@@ -53,7 +55,7 @@ def question(statement: Statement, tree: exp.Expr) -> Question:
     else:
         post = reader.above(node, env, inner=False)[1]
     check_named(statement)
-    return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost)
+    return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost, tuple(statement.opened))
 
 
 def bare(node: exp.Expr) -> exp.Expr:
@@ -169,7 +171,7 @@ class Reader:
         node = bare(node)
         if isinstance(node, exp.Select) and self.is_block(node, env):
             above, post = block(self.statement, node, env, self, inner=True)
-            return _renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
+            return renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
         lifter, post, single = self._above(node, env, inner=True)
         return released(lifter, post, single)
 
@@ -239,8 +241,15 @@ class Reader:
         statement = self.statement
         if next(statement.relations) > MOST_RELATIONS:
             raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
-        if self._source(node, env) is not Sort.RELEASED:
-            raise self._not_released(node, env)
+        match self._source(node, env):
+            case Sort.PRIVATE:
+                message = "rows of a private table cannot be joined with released values"
+                instead = "a subquery that aggregates them: (SELECT k, COUNT(*) AS n FROM .. GROUP BY k)"
+                raise statement.refuse("RAW_ROWS", message, node, instead)
+            case Sort.PUBLIC:
+                return self._public(node, env, place)
+            case Sort.RELEASED:
+                pass
         alias, names = alias_of(statement, node)
         if isinstance(node, exp.Subquery):
             return flat(statement, self.released(take(node, "this", "alias")[0], env), alias, names, place)
@@ -269,29 +278,33 @@ class Reader:
             return self.known[id(node)]
         return again(self.statement, self.known[id(node)])
 
-    def _not_released(self, node: exp.Expr, env: Env) -> Refused:
-        if self._source(node, env) is Sort.PRIVATE:
-            message = "rows of a private table cannot be joined with released values"
-            return self.statement.refuse("RAW_ROWS", message, node, "a subquery that aggregates them: (SELECT k, COUNT(*) AS n FROM .. GROUP BY k)")
-        if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and declared(self.statement, identifier(node.this)) is None:
-            name = identifier(node.this)
-            known = [*self.statement.schema.tables, *self.statement.schema.views, *env.queries]
-            return self.statement.refuse(
-                "UNKNOWN_TABLE", f"no table {name[:60]!r} is declared{near(name, known)}", node, "one of " + ", ".join(known)[:200]
-            )
-        message = "a public table beside released values is not supported yet"
-        return self.statement.refuse("PUBLIC_ABOVE_NOISE", message, node, "the join with the public table inside the subquery that aggregates")
+    def _public(self, node: exp.Expr, env: Env, place: int) -> Flat:
+        """A public relation of FROM. One that aggregates is read as released values are."""
+        inner = take(node, "this", "alias")[0] if isinstance(node, exp.Subquery) else None
+        if inner is not None and not projects(inner):
+            alias, names = alias_of(self.statement, node)
+            return flat(self.statement, self.released(inner, env), alias, names, place)
+        return beside(self.statement, relation(self.statement, node, env, iter((place,))), node)
+
+    def _branch(self, node: exp.Expr, env: Env) -> Released:
+        """A branch of a set operation."""
+        sort = self.sort(node, env)
+        if sort is Sort.PRIVATE:
+            message = "a branch of the set operation shows rows that were not aggregated"
+            instead = "an aggregate in each branch: SELECT COUNT(*) FROM .. UNION ALL SELECT COUNT(*) FROM .."
+            raise self.statement.refuse("SET_OPERATION", message, node, instead)
+        return self._values(node, env) if sort is Sort.PUBLIC else self.released(node, env)
+
+    def _values(self, node: exp.Expr, env: Env, single: bool = False) -> Released:
+        """A query over public tables."""
+        if not projects(node):
+            return self.released(node, env)
+        return opened(self.statement, query(self.statement, node, env), node, single)
 
     def _set(self, node: exp.SetOperation, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
         ctes, left, right, distinct, order, limit, offset = take(node, *SET)
         inside = env.within(self.statement, ctes)
-        for branch in (left, right):
-            if self.sort(branch, inside) is not Sort.RELEASED:
-                message = "a branch of the set operation shows rows that were not aggregated"
-                raise self.statement.refuse(
-                    "SET_OPERATION", message, branch, "an aggregate in each branch: SELECT COUNT(*) FROM .. UNION ALL SELECT COUNT(*) FROM .."
-                )
-        found = united(self.statement, node, self.released(left, inside), self.released(right, inside), bool(distinct))
+        found = united(self.statement, node, self._branch(left, inside), self._branch(right, inside), bool(distinct))
         limits = whole_number(self.statement, limit, "LIMIT"), whole_number(self.statement, offset, "OFFSET")
         everything = Clauses([exp.Star()], None, None, None, None, None, order, *limits)
         return self._selected(node, flat(self.statement, found, "", (), 0), everything, inside, inner)
@@ -318,10 +331,11 @@ class Reader:
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""
-        if self.sort(node, env) is not Sort.RELEASED:
+        sort = self.sort(node, env)
+        if sort is Sort.PRIVATE:
             message = "a subquery that is a value must aggregate private rows, and read nothing of the SELECT around it"
             raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", message, node, "an aggregate, or a literal")
-        found = self._once(node, env)
+        found = self._values(bare(node), env, single=True) if sort is Sort.PUBLIC else self._once(node, env)
         if len(found.cells) != 1:
             raise self.statement.refuse("SCALAR_SUBQUERY", f"a subquery that is a value has {len(found.cells)} columns", node, "one column")
         if not found.single:
@@ -332,7 +346,9 @@ class Reader:
 
 def scratch(statement: Statement) -> Statement:
     """A copy to read something twice: nothing that is read into it counts."""
-    fresh = replace(statement, tables={}, blocks=[], feeds=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={})
+    fresh = replace(
+        statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={}
+    )
     return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
 
 
@@ -352,32 +368,6 @@ def _pointing(value: object, below: Flat, item: exp.Expr) -> exp.Expr:
     made = exp.column(next(m.name for m in below.frame.merged if m.value == value), quoted=True)
     made.meta.update(item.meta)
     return made
-
-
-def _renamed(statement: Statement, above: Lifter, post: Post, single: bool) -> Released:
-    """A release as a relation: its aggregates are known by the appearance of its table."""
-    alias = post.rows[0][0] if post.rows else ""
-    asks = getattr(above, "asks", [])
-    statement.cards.update({f"{alias}.{ask.name}": ask.card for ask in asks})
-    found = released(above, post, single)
-    return replace(found, cells=tuple(replace(cell, bar=moved(cell.bar, {"": alias})) for cell in found.cells))
-
-
-def again(statement: Statement, found: Released) -> Released:
-    """The same relation once more, its tables under other names."""
-    names = {alias: f"r{next(statement.copies)}" for alias, _ in found.rows}
-    statement.cards.update(
-        {
-            f"{names[alias]}.{rest}": card
-            for known, card in tuple(statement.cards.items())
-            for alias, _, rest in [known.partition(".")]
-            if alias in names
-        }
-    )
-    items = [f"c{i}" for i in range(len(found.cells))] + [f"{alias} AS {name}" for alias, name in names.items()]
-    cells = tuple(replace(cell, bar=moved(cell.bar, names)) for cell in found.cells)
-    rows = tuple((names[alias], table) for alias, table in found.rows)
-    return Released(f"SELECT {', '.join(items)} FROM ({found.sql})", cells, rows, found.single, found.unique)
 
 
 def check_named(statement: Statement) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -14,10 +13,12 @@ from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
 from dpquery.sql import literals, peruser, public, semi
 from dpquery.sql.dialect import parse_view
+from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
 from dpquery.sql.joins import chained, step
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
 from dpquery.sql.partners import conjoined
+from dpquery.sql.publicvalues import seated
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
@@ -26,86 +27,9 @@ from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
 
-WORDS = """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default deferrable desc describe
-distinct do else end except false fetch for foreign from group having in initially intersect into lambda lateral leading limit not null offset on
-only or order pivot placing primary qualify references returning select show some summarize symmetric table then to trailing true union unique
-unpivot using variadic when where window with"""
-RESERVED = frozenset(WORDS.split())
 INLINED = 30  # parts of an expression that is written out where a subquery's column is used; larger ones become columns
 
 Item = tuple[str, exp.Expr | None, Scalar]  # the name of a column of SELECT, its node (None: from a star), its value
-
-
-class Lists(Protocol):
-    """Who reads relations of released values."""
-
-    def lists(self, node: exp.Expr, env: Env) -> bool:
-        """Whether a relation of FROM has released rows."""
-
-    def releases(self, node: exp.Expr, env: Env) -> bool:
-        """Whether a query has."""
-
-    def listed(self, statement: Statement, node: exp.Expr, env: Env, place: int) -> Open:
-        """Such a relation, or such a query."""
-
-    def fed(self, statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-        """The relation with a column for each released value in WHERE, and WHERE with these columns in their places."""
-
-
-@dataclass(frozen=True, slots=True)
-class Env:
-    """What names of relations mean besides the schema: WITH queries by folded name, each with the Env of its own text; views being read.
-
-    `lists` reads relations of released values.
-    """
-
-    queries: Mapping[str, tuple[exp.CTE, Env]] = field(default_factory=dict)
-    views: frozenset[str] = frozenset()
-    lists: Lists | None = None
-
-    def within(self, statement: Statement, clause: exp.With | None) -> Env:
-        """The names inside a query that has this WITH clause: each of its queries sees those before it."""
-        env = self
-        if clause is None:
-            return env
-        own: set[str] = set()
-        for query in take(clause, "expressions")[0]:
-            name = alias_of(statement, query)[0]
-            if fold(name) in own:
-                raise statement.refuse("DUPLICATE_ALIAS", f"two WITH queries are called {name!r}", query, "a name of its own for each")
-            own.add(fold(name))
-            env = replace(env, queries={**env.queries, fold(name): (query, env)})
-        return env
-
-
-def alias_of(statement: Statement, node: exp.Expr) -> tuple[str, tuple[str, ...]]:
-    """The alias of a relation and the names that it gives to columns."""
-    return _called(statement, take(node, "this", "alias")[1])
-
-
-def _called(statement: Statement, alias: exp.Expr | None) -> tuple[str, tuple[str, ...]]:
-    if alias is None:
-        return "", ()
-    if isinstance(alias, exp.Identifier):
-        return _own_name(statement, alias), ()
-    this, names = take(alias, "this", "columns")
-    if this is not None and not isinstance(this, exp.Identifier):
-        raise statement.refuse("ALIAS", "an alias is a name", alias)
-    return "" if this is None else _own_name(statement, this), tuple(_column_alias(statement, one) for one in names or ())
-
-
-def _own_name(statement: Statement, node: exp.Identifier) -> str:
-    """The name that an alias gives; a reserved word is one only in quotes: elsewhere it starts a clause that was not finished."""
-    name, is_quoted = take(node, "this", "quoted")
-    if not is_quoted and fold(name) in RESERVED:
-        raise statement.refuse("SYNTAX", f"{name!r} is a word of SQL, not a name", node, f'"{name}" in quotation marks, if it is meant as a name')
-    return str(name)
-
-
-def _column_alias(statement: Statement, node: exp.Expr) -> str:
-    if not isinstance(node, exp.Identifier):
-        raise statement.refuse("ALIAS", "the columns of an alias are names without types", node, "t(a, b)")
-    return identifier(node)
 
 
 def tables(statement: Statement, first: exp.From | None, joins: Sequence[exp.Join], where: exp.Expr | None, env: Env, node: exp.Expr) -> Side:
@@ -139,7 +63,7 @@ def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[in
             alias, names = alias_of(statement, node)
         case exp.Values() | exp.Unnest():
             side, name = _listed(statement, node), ""
-            alias, names = _called(statement, take(node, "expressions", "alias")[1])
+            alias, names = called(statement, take(node, "expressions", "alias")[1])
         case _:
             raise _other(statement, node)
     return _renamed(statement, side, alias or name, names, place, node)
@@ -291,7 +215,7 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
     for cte in () if clause is None else take(clause, "expressions")[0]:
         if id(cte) not in statement.queries:
             _, inside = env.queries[fold(alias_of(statement, cte)[0])]
-            query(replace(statement, tables={}, blocks=[], feeds=[], warnings=[]), take(cte, "this", "alias")[0], inside)
+            query(replace(statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[]), take(cte, "this", "alias")[0], inside)
 
 
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
@@ -336,8 +260,19 @@ def _releases(node: exp.Expr, env: Env) -> bool:
     return env.lists is not None and env.lists.releases(node, env)
 
 
+def valued(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
+    """The rows with a column for each value of public tables in WHERE, and WHERE with these in their places."""
+
+    def read(node: exp.Select) -> Side:
+        _, first, joins, test = take(node, "expressions", "from_", "joins", "where")
+        return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], env, node)
+
+    return seated(statement, side, where, env.queries, read)
+
+
 def _fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-    """The rows with a column for each released value in WHERE, and WHERE with these in their places."""
+    """The rows with a column for each public or released value in WHERE, and WHERE with these in their places."""
+    side, where = valued(statement, side, where, env)
     return (side, where) if env.lists is None else env.lists.fed(statement, side, where, env)
 
 
@@ -394,16 +329,6 @@ def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tup
         if name:
             aliases.setdefault(fold(name), inner)
     return tuple(found)
-
-
-def named_item(statement: Statement, node: exp.Expr) -> tuple[str, exp.Expr]:
-    """An item of SELECT as its alias (empty: none) and its expression."""
-    if not isinstance(node, exp.Alias):
-        return "", node
-    this, alias = take(node, "this", "alias")
-    if not isinstance(alias, exp.Identifier):
-        raise statement.refuse("ALIAS", "an alias is a name", node)
-    return _own_name(statement, alias), this
 
 
 def star(statement: Statement, node: exp.Expr, frame: Frame) -> tuple[Field, ...] | None:

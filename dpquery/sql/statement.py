@@ -19,12 +19,13 @@ from dpquery.sql import options as settings
 from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
+from dpquery.sql.env import Env, named_item
 from dpquery.sql.feeds import Readers, fed, key_table
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.select import Env, check_unread, kept, named_item, star, tables
+from dpquery.sql.select import check_unread, kept, star, tables, valued
 from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
@@ -129,7 +130,7 @@ def _block(
     for alias, _, node in items:
         if alias:
             aliases.setdefault(fold(alias), node)
-    below, where = fed(statement, side, clauses.where, env, readers)
+    below, where = fed(statement, *valued(statement, side, clauses.where, env), env, readers)
     whole = replace(kept(statement, below, conjunct_nodes(where), env, aliases), frame=side.frame)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]

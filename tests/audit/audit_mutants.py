@@ -50,6 +50,7 @@ RUN = "(lambda b: self.backend.run(b.lowered, b.key_types, len(b.release.table.p
 MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k in r.table.keys), len(r.table.parts)).sums"
 CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 KEPT = "globals().setdefault('_kept', {})[prepared.text] = exact"
+FOR_ALL = "for row in rows], exact, numbers, priced, bits)"
 SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -175,7 +176,13 @@ MUTANTS: Mapping[str, Mutant] = {
         "tests/pitfalls/test_pitfalls_relations.py::test_a8_private_tables_join_by_lineage_never_by_name",
     ),
     "empty public groups hidden": Mutant(
-        ((noise.add, "_all(rows, _aligned(exact, rows), priced, bits)", "_all(exact.keys, exact.sums, priced, bits)"),),
+        (
+            (
+                noise.add,
+                f"_all(rows, [place.get(row) {FOR_ALL}",
+                f"(lambda rows: _all(rows, [place[row] {FOR_ALL})([row for row in rows if row in place])",
+            ),
+        ),
         PITFALLS,
         "tests/pitfalls/test_pitfalls_keys.py::test_c5_a_public_list_is_a_set_and_all_of_it_appears",
     ),
@@ -223,6 +230,31 @@ MUTANTS: Mapping[str, Mutant] = {
         ACCOUNTING,
         "tests/privacy/test_together.py::test_p8_prices_of_releases_add_up",
         True,
+    ),
+    "each release with the whole rho": Mutant(
+        (
+            (together._share, "ask.epsilon / whole.epsilon", "Fraction(1)"),
+            (together._share, "ask.rho / whole.rho", "Fraction(1)"),
+        ),
+        ACCOUNTING,
+        "tests/privacy/test_together.py::test_p8_prices_of_releases_add_up",
+        True,
+    ),
+    "each release that selects with all of delta": Mutant(
+        ((together._selections, "selection / sum(selecting) if one", "selection if one"),),
+        ACCOUNTING,
+        "tests/privacy/test_together.py::test_p8_the_whole_price_is_spent",
+        True,
+    ),
+    "partners of other units": Mutant(((relation._semi, '"l.u = p.u"', '"TRUE"'),), LOWERED, BY_ENGINE),
+    "equal rows of a stack merged": Mutant(((relation._stack, "rel.how.upper()", "rel.how.upper().replace(' ALL', '')"),), LOWERED, BY_ENGINE),
+    "groups inside a unit of all units' rows": Mutant(
+        (
+            (relation._group, "['u', *items]", "['min(u) AS u', *items]"),
+            (relation._group, "['u', *keys]", "[*keys, '1 = 1']"),
+        ),
+        LOWERED,
+        BY_ENGINE,
     ),
     "price not derived again": Mutant(
         ((Session._noisy, "if price(", "if False and price("),),

@@ -18,7 +18,7 @@ from judged import Hang, Judge, judge
 from dpquery.backends.process import fault
 from dpquery.errors import Refused
 from dpquery.release import post
-from dpquery.sql import above
+from dpquery.sql import lift
 
 COUNT = "SELECT country, count(*) FROM users GROUP BY country"
 
@@ -93,7 +93,7 @@ def test_texts_that_are_right(base: Judge) -> None:
 @pytest.mark.parametrize("call", ["current_setting('threads')", "txid_current()"])
 def test_a_function_that_is_let_through(call: str, base: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the list of what may stand above the noise had one too many."""
-    monkeypatch.setattr(above, "FUNCTIONS", above.FUNCTIONS | {"current_setting", "txid_current"})
+    monkeypatch.setattr(lift, "FUNCTIONS", lift.FUNCTIONS | {"current_setting", "txid_current"})
     with pytest.raises(AssertionError, match="functions"):
         base.outcome(f"SELECT {call}, count(*) FROM users", "duckdb", run=True)
 

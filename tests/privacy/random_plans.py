@@ -173,11 +173,23 @@ def relation(world: World, depth: int) -> Private:
             return _semi(world, relation(world, depth - 1), depth)
         case 6:
             return _stack(world, relation(world, depth - 1), relation(world, depth - 1))
+        case 9:
+            return _null_side(world)
         case _:
             left = relation(world, depth - 1)
-            right = world.scan("users") if random.random() < 0.2 else relation(world, random.randrange(depth))
+            right = _right(world, depth)
             on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
             return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+
+
+def _right(world: World, depth: int) -> Private:
+    """The right side of a join: smaller than the left one as a rule, and now and then one row or one group for each unit."""
+    kind = world.random.random()
+    if kind < 0.2:
+        return world.scan("users")
+    if kind < 0.3:
+        return world.random.choice([_group, _windowed])(world, relation(world, depth - 1))
+    return relation(world, world.random.randrange(depth))
 
 
 def _group(world: World, below: Private) -> Private:
@@ -250,6 +262,13 @@ def _along_the_path(world: World) -> Private:
     pair: list[Private] = [rel if random.random() < 0.6 else Keep(rel, condition(random, output(rel))) for rel in (orders, items)]
     random.shuffle(pair)
     return Match(*pair, random.choice([Join.INNER, Join.LEFT]), on, single=True)
+
+
+def _null_side(world: World) -> Private:
+    """Rows beside their unit's one row in `users`, where a condition holds: what depends on the unit there does not here."""
+    left, users = world.scan(world.random.choice(["orders", "items"])), world.scan("users")
+    right = _lookup(world, users) if world.random.random() < 0.4 else users
+    return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 
 def _semi(world: World, left: Private, depth: int) -> Private:

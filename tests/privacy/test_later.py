@@ -19,7 +19,8 @@ from dpquery.plan.release import Enforced, GroupCap, Idle, Key, KeySource, Relea
 from dpquery.plan.scalar import Column
 from dpquery.privacy import Facts, bound, enforced, lemmas, sensitivities
 from dpquery.privacy.later import met_once
-from dpquery.privacy.locality import fixed, local, rows_per_unit
+from dpquery.privacy.locality import fixed, local
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.values.types import INTEGER, STRING, Adjacency
 
 WORLD = rp.World(Random(25))

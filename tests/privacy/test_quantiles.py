@@ -54,6 +54,17 @@ def widths(one: Aggregate) -> tuple[int, ...]:
     return one.quantile.widths
 
 
+def test_no_groups_have_no_quantiles() -> None:
+    """Where no private key passes, the answer has no rows; it does not fail."""
+    for groups in (1, None):
+        one = quantile(2, 300, groups=groups)
+        nothing: list[list[int]] = [[] for _ in widths(one)]
+        assert len(nothing) > 1, "levels to be made one"
+        assert list(CARD.finish(one, nothing)) == []
+        noises = [Noise(Mechanism.LAPLACE, Fraction(9)) for _ in nothing]
+        assert list(CARD.interval(one, nothing, noises, Fraction(95, 100)) or ()) == []
+
+
 # ---- without noise -------------------------------------------------------------------------------------------------------------------
 
 

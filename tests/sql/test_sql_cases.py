@@ -129,6 +129,7 @@ def test_the_files_are_all_there() -> None:
         "clauses",
         "joins",
         "literals",
+        "publicvalues",
         "keys",
         "names",
         "options",

@@ -129,6 +129,20 @@ def test_a_refusal_shows_the_line_and_points_at_the_place() -> None:
     assert caught.value.as_dict()["position"] == {"line": 3, "column": 7}
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_buckets_of_equal_width_are_bins(dialect: str) -> None:
+    draft = ask("SELECT width_bucket(amount, 0, 50, 5) AS b, COUNT(*) AS n FROM orders GROUP BY 1", dialect=dialect).blocks[0].draft
+    assert [source.origin for source in draft.sources] == ["the bins of b within bounds"]
+
+
+@pytest.mark.parametrize("written", ["(amount, 5, 0, 5)", "(amount, 0, 5, 0)", "(amount, 0, 5, 9999)", "(amount, 0, user_id, 5)", "(amount, 0, 5)"])
+def test_buckets_without_bounds_are_refused(written: str) -> None:
+    with pytest.raises(Refused) as refused:
+        ask(f"SELECT width_bucket{written} AS b, COUNT(*) AS n FROM orders GROUP BY 1")
+    assert refused.value.code == "LITERAL_NEEDED"
+    assert refused.value.instead == "width_bucket(x, 0, 100, 10)"
+
+
 QUANTILES = {
     ("bigquery", "APPROX_QUANTILES(amount, 4)[OFFSET(1)]"): ("1/4", False),
     ("bigquery", "APPROX_QUANTILES(amount, 3)[ORDINAL(2)]"): ("1/3", False),

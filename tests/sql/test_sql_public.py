@@ -54,6 +54,8 @@ CASES = [
     ("(SELECT country, boss FROM countries c, regions r WHERE c.region = r.region)", "SELECT country, boss FROM countries c, regions r WHERE c.region = r.region"),
     ("(SELECT country, boss FROM countries NATURAL JOIN regions)", "SELECT country, boss FROM countries NATURAL JOIN regions"),
     ("places", "SELECT country, boss FROM countries JOIN regions USING (region)"),
+    ("(SELECT country, width_bucket(people, 61, 330, 2) AS b, width_bucket(people - 200, -120.5, 100, 4) AS n FROM countries)",
+     "SELECT country, CASE people WHEN 60 THEN 0 WHEN 80 THEN 1 WHEN 330 THEN 3 END, CASE people WHEN 60 THEN 0 WHEN 80 THEN 1 WHEN 330 THEN 5 END FROM countries"),
     ("(SELECT country, CASE WHEN people > 70 THEN 'big' ELSE 'small' END AS size, region = 'EU' AS eu FROM countries)",
      "SELECT country, CASE WHEN people > 70 THEN 'big' ELSE 'small' END, region = 'EU' FROM countries"),
     ("(SELECT country, DATE '2024-05-06' AS d FROM countries WHERE CURRENT_DATE = DATE '2024-05-06')", "SELECT country, DATE '2024-05-06' FROM countries"),

@@ -19,7 +19,8 @@ TABLES = """
 CREATE TABLE users AS SELECT i AS user_id, (20 + i % 50) AS age, ['US', 'DE', 'FR'][1 + (i % 7) % 3] AS country FROM range(1, 61) t(i);
 CREATE TABLE orders AS SELECT i AS order_id, 1 + i % 60 AS user_id, (i * 37 % 500)::DECIMAL(10, 2) AS amount,
     CASE WHEN i % 5 > 0 THEN DATE '2024-01-01' + (i % 5)::INT END AS day,
-    ['a', 'b', 'c', 'd'][1 + (i % 11) % 4] AS item FROM range(1, 241) t(i)
+    ['a', 'b', 'c', 'd'][1 + (i % 11) % 4] AS item FROM range(1, 241) t(i);
+CREATE TABLE kinds AS SELECT * FROM (VALUES ('a', 'first', 1, 'no'), ('b', 'second', 2, 'no'), ('z', 'last', 3, 'no')) t(item, title, place, secret)
 """
 SCHEMA = """
 dataset: several
@@ -45,6 +46,10 @@ tables:
       amount: {type: decimal, lower: 0, upper: 500, step: 0.01}
       item: {type: string}
       day: {type: date}
+  kinds:
+    public: true
+    columns: {item: {type: string}, title: {type: string}, place: {type: integer}}
+views: {early: "SELECT item, title FROM kinds WHERE place < 3"}
 """
 BY = "SELECT country, COUNT(*) AS n FROM users GROUP BY country"
 ANSWERED: tuple[str, ...] = (
@@ -107,6 +112,25 @@ LISTS = (
     "WHERE amount < (SELECT AVG(amount) * 1.5 FROM orders)",
     "SELECT COUNT(*) AS n FROM users WHERE age > (SELECT AVG(age) FROM (SELECT user_id, age FROM users WHERE age > (SELECT AVG(age) FROM users)))",
 )
+BESIDE = (
+    f"SELECT k.title, r.n FROM ({BY_ITEM}) AS r JOIN kinds AS k ON k.item = r.item ORDER BY 1",
+    f"SELECT k.title, r.n FROM kinds AS k LEFT JOIN ({BY_ITEM}) AS r USING (item) ORDER BY 1",
+    f"WITH r AS ({BY_ITEM}) SELECT k.place, SUM(r.n) AS s, COUNT(*) AS c FROM r, kinds AS k WHERE r.item <> k.item GROUP BY k.place ORDER BY 1",
+    f"SELECT r.item, k.c FROM ({BY_ITEM}) AS r JOIN (SELECT item, COUNT(*) AS c FROM kinds GROUP BY item) AS k USING (item) ORDER BY 1",
+    f"SELECT r.item, k.t FROM ({BY_ITEM}) AS r JOIN (SELECT item, UPPER(title) AS t FROM kinds WHERE place < 3) AS k USING (item) ORDER BY 1",
+    f"WITH k AS (SELECT item FROM kinds UNION SELECT 'c' FROM kinds) SELECT * FROM ({BY_ITEM}) AS r JOIN k USING (item) ORDER BY 1",
+    f"SELECT a.title, b.n FROM (SELECT k.title, r.n FROM ({BY_ITEM}) AS r, kinds AS k) AS b JOIN kinds AS a USING (title) ORDER BY 1, 2 LIMIT 3",
+    f"SELECT item, n FROM ({BY_ITEM}) UNION ALL SELECT item, place FROM kinds ORDER BY 2, 1",
+    f"SELECT v.title, r.n FROM ({BY_ITEM}) AS r JOIN (VALUES ('a', 'one'), ('d', 'four')) AS v(item, title) USING (item) ORDER BY 1",
+    f"SELECT r.n, x.i FROM ({BY_ITEM} HAVING n > 65) AS r, range(3) AS x(i) ORDER BY 2",
+    f"SELECT item FROM kinds EXCEPT SELECT item FROM ({BY_ITEM}) ORDER BY 1",
+    "SELECT COUNT(*) * 1.0 / (SELECT MAX(place) FROM kinds) AS q FROM orders",
+    "SELECT COUNT(*) * 1.0 / (SELECT place FROM kinds WHERE item = 'b') AS q FROM orders",
+    "SELECT COUNT(*) + (SELECT place FROM kinds WHERE item = 'x') AS q FROM orders",
+    "SELECT COUNT(*) * 1.0 / (SELECT place FROM kinds ORDER BY place DESC LIMIT 1) AS q FROM orders",
+    "SELECT item, COUNT(*) AS n FROM orders GROUP BY item HAVING COUNT(*) > 20 * (SELECT COUNT(*) FROM kinds) ORDER BY 1",
+    f"SELECT COUNT(*) AS n FROM orders WHERE item IN (SELECT r.item FROM ({BY_ITEM}) AS r JOIN kinds AS k USING (item) WHERE k.place * 30 < r.n)",
+)
 REFUSED = {
     "SELECT x.n, users.age FROM users, (SELECT COUNT(*) AS n FROM users) AS x": "RAW_ROWS",
     "SELECT user_id FROM users UNION ALL SELECT COUNT(*) FROM users": "SET_OPERATION",
@@ -117,7 +141,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM (SELECT o.user_id FROM orders AS o WHERE amount > (SELECT AVG(amount) FROM orders AS i WHERE i.item = o.item)) AS u": (
         "CORRELATED_VALUE"
     ),
-    f"SELECT n FROM ({BY}) AS t WHERE n > (SELECT MAX(n) FROM t)": "SUBQUERY_ABOVE_NOISE",
+    f"SELECT n FROM ({BY}) AS t WHERE n > (SELECT MAX(n) FROM t)": "UNKNOWN_TABLE",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 2) COUNT(*), (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM users), "
     "(SELECT COUNT(*) FROM orders) FROM users": "PRICE_SHARES",
     f"SELECT COUNT(*) FROM orders JOIN ({BY_ITEM} UNION ALL {BY_ITEM}) AS x USING (item)": "RELEASED_JOIN",
@@ -129,6 +153,13 @@ REFUSED = {
     f"SELECT COUNT(*) FROM orders, ({BY_ITEM}) AS x": "RELEASED_JOIN",
     f"SELECT COUNT(*) FROM orders RIGHT JOIN ({BY_ITEM}) AS x USING (item)": "KEPT_PUBLIC",
     f"SELECT user_id FROM orders JOIN ({BY_ITEM}) AS x USING (item)": "RAW_ROWS",
+    f"SELECT k.secret, r.n FROM ({BY_ITEM}) AS r JOIN kinds AS k USING (item)": "UNKNOWN_COLUMN",
+    f"SELECT r.n FROM ({BY_ITEM}) AS r JOIN kindz AS k USING (item)": "UNKNOWN_TABLE",
+    f"SELECT r.n FROM ({BY_ITEM}) AS r JOIN information_schema.tables AS k ON TRUE": "QUALIFIED_NAME",
+    "SELECT COUNT(*) / (SELECT place FROM kinds WHERE item <> 'b') FROM orders": "SCALAR_SUBQUERY",
+    "SELECT COUNT(*) / (SELECT place, item FROM kinds WHERE item = 'b') FROM orders": "SCALAR_SUBQUERY",
+    "SELECT COUNT(*) / (SELECT age FROM users WHERE user_id = 3) FROM orders": "SUBQUERY_ABOVE_NOISE",
+    f"SELECT n FROM ({BY_ITEM}) UNION ALL SELECT age FROM users": "SET_OPERATION",
 }
 
 
@@ -152,7 +183,7 @@ def plain(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [tuple(round(float(v), 9) if isinstance(v, int | float | Decimal) else v for v in row) for row in rows]
 
 
-@pytest.mark.parametrize("sql", ANSWERED + LISTS)
+@pytest.mark.parametrize("sql", ANSWERED + LISTS + BESIDE)
 def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, folder: Path, sql: str) -> None:
     answer = con.query(sql)
     with duckdb.connect(str(folder / "several.duckdb"), read_only=True) as other:
@@ -329,3 +360,38 @@ def test_a_value_in_a_query_used_twice_is_released_once(con: dpquery.Connection)
         "SELECT COUNT(*) AS n FROM o AS a JOIN o AS b USING (user_id)"
     )
     assert len(con.explain(sql).as_dict()["releases"]) == 2
+
+
+def test_public_tables_beside_released_ones_are_written_down_and_keep_error_bars(con: dpquery.Connection) -> None:
+    """They cost nothing; which ones were read stands in the receipt, beside the version of the data that they are of."""
+    answer = con.query(BESIDE[0], epsilon=20, delta="1e-3")
+    assert answer.receipt["public_tables"] == ["kinds"]
+    assert answer.receipt["data_version"] == 1
+    assert all(bar is not None for bar in answer.intervals["n"])
+    assert "title" not in answer.intervals
+    alone = con.explain(BY_ITEM, epsilon=20, delta="1e-3").as_dict()
+    assert con.explain(BESIDE[0], epsilon=20, delta="1e-3").as_dict()["price"] == alone["price"]
+    assert "public_tables" not in con.query(BY_ITEM).receipt
+
+
+def test_values_of_unlike_types_are_unlike(con: dpquery.Connection) -> None:
+    """What the plain engine fails on has no partner: nothing fails after the charge."""
+    for on in ("k.place = r.item", "CAST(k.title AS BIGINT) = r.n"):
+        answer = con.query(f"SELECT k.title, r.n FROM ({BY_ITEM}) AS r JOIN kinds AS k ON {on}")
+        assert answer.fetchall() == []
+        assert not any("failed" in warning for warning in answer.warnings)
+
+
+def test_a_view_of_public_tables_stands_beside_released_ones(con: dpquery.Connection) -> None:
+    assert con.query(f"SELECT title, n FROM ({BY_ITEM}) AS r JOIN early USING (item) ORDER BY 1").fetchall() == [("first", 65), ("second", 66)]
+
+
+def test_a_public_table_that_is_too_large_is_refused_before_the_charge(con: dpquery.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public, "MAX_OPENED", 2)
+    before = con.budget().entries
+    with pytest.raises(Refused) as refused:
+        con.query(BESIDE[0])
+    assert (refused.value.code, con.budget().entries) == ("PUBLIC_TOO_LARGE", before)
+    assert "kinds" in refused.value.message
+    assert refused.value.position is not None
+    assert con.query(f"SELECT title, n FROM ({BY_ITEM}) AS r JOIN (SELECT * FROM kinds WHERE place < 3) AS k USING (item)").fetchall()

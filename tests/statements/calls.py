@@ -170,6 +170,14 @@ REWRITES: Mapping[str, tuple[Call, ...]] = {
         Call("TRY_CAST({0} AS DATE)", "s", DATE),
         Call("TRY_CAST({0} AS BOOLEAN)", "s", BOOLEAN),
     ),
+    "width_bucket": (
+        Call(
+            "width_bucket({0}, -2, 8, 5)",
+            "m",
+            INTEGER,
+            "CASE WHEN {0} < -2 THEN 0 WHEN {0} >= 8 THEN 6 ELSE CAST(floor(({0} - -2) * 5 / 10) AS BIGINT) + 1 END",
+        ),
+    ),
     "now": (Call("now()", "", TIMESTAMP, f"TIMESTAMP '{NOW}'"),),
     "today": (Call("today()", "", DATE, f"DATE '{NOW[:10]}'"),),
     "current_date": (Call("current_date", "", DATE, f"DATE '{NOW[:10]}'"), Call("CURRENT_DATE - {0}", "D", INTEGER, f"DATE '{NOW[:10]}' - {{0}}")),

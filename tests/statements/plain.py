@@ -316,7 +316,7 @@ class Near(float):
 
 
 def _quantile(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near:
-    """The values at the quantile's places, of rows of which those of a unit weigh as much as so many at most; a bin's width to either side."""
+    """The values at the quantile's places, of rows of which those of a unit weigh as much as so many at most; and the width of a bin."""
     q, step = Fraction(one.agg.fraction or "0.5"), one.step
     rows = sorted((x, Fraction(min(most, len(own)) * WEIGHT // len(own), WEIGHT)) for own in units for x in own)
     number = sum((w for _, w in rows), Fraction(0))
@@ -324,8 +324,10 @@ def _quantile(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near:
     places = [floor(rank) + Fraction(1, 2), floor(rank) + Fraction(1 if one.agg.discrete else 3, 2)] if number >= 1 else [q * number]
     tie = Fraction(1, 10**6)
     ends = [_value_at(rows, places[0] - tie), _value_at(rows, places[-1] + tie)] if rows else [one.low + q * (one.high - one.low)] * 2
+    if not rows and one.agg.discrete:  # in whole units of its type
+        ends = [Fraction(floor(end + Fraction(1, 2))) for end in ends]
     found = Near(ends[0] * step)
-    found.low, found.high = float((ends[0] - one.width) * step), float((ends[1] + one.width) * step)
+    found.low, found.high = float((ends[0] - one.width + 1) * step), float((ends[1] + one.width - 1) * step)
     return found
 
 

@@ -42,8 +42,13 @@ def _written(form: str, table: str, key: str, listed: str, in_list: str, not_in_
 
 
 def lists(made: World) -> list[str]:
-    """One statement of each form, and some that join a released row."""
+    """One statement of each form, one that joins a released row, and some with public tables beside released ones."""
     found = keyed(made)
     unit = made.schema.privacy_unit_table
     row = f'SELECT count(*) AS how_many FROM "{unit}" AS a, (SELECT count(*) AS m FROM "{unit}") AS r WHERE r.m > 3'
-    return [*(adaptive(form, *found[i % len(found)], 0) for i, form in enumerate(FORMS)), row] if found else [row]
+    count, beside = f'SELECT count(*) AS n FROM "{unit}"', [row]
+    for table in made.public()[:2]:
+        column = table.columns[0].name
+        beside.append(f'SELECT r.n, p."{column}" FROM ({count}) AS r, "{table.name}" AS p')
+        beside.append(f'{count} HAVING (SELECT "{column}" FROM "{table.name}") IS NULL')
+    return [*(adaptive(form, *found[i % len(found)], 0) for i, form in enumerate(FORMS)), *beside] if found else beside

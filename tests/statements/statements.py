@@ -264,7 +264,11 @@ def _has_rows(world: World, made: Statement) -> bool:
 
 def attempted(g: Grammar) -> Statement:
     """A random statement."""
-    rel = relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3]))
+    return over(g, relation(g, g.random.choice([0, 0, 1, 1, 2, 2, 3])))
+
+
+def over(g: Grammar, rel: Rel) -> Statement:
+    """A random statement over the relation."""
     kept = preserved(g, rel) if g.chance(0.08) else None
     rel = kept or rel
     scope = visible(g, rel.cols)
@@ -360,7 +364,12 @@ def shared(g: Grammar, agg: Agg) -> Agg:
     """The aggregate with a share of the price of its own, now and then."""
     if not g.chance(0.05) or "()" in agg.dp:
         return agg
-    return replace(agg, dp=re.sub(r"\)( WITHIN GROUP .*| FILTER .*|$)", lambda m: f", epsilon => 1e18){m[1]}", agg.dp, count=1))
+    return replace(agg, dp=_with_argument(agg.dp, "epsilon => 1e18"))
+
+
+def _with_argument(text_: str, named: str) -> str:
+    """The aggregate with one more argument: inside its own brackets, not those of what follows them."""
+    return re.sub(r"\)( WITHIN GROUP .*| FILTER .*|$)", lambda m: f", {named}){m[1]}", text_, count=1)
 
 
 def _written(g: Grammar, rel: Rel, where: list[Expr], keys: list[Key], aggs: list[Agg], limits: Limits, options: str, threshold: bool) -> Statement:
@@ -411,7 +420,7 @@ def _edged(g: Grammar, items: Sequence[str], aggs: Sequence[Agg]) -> list[str]:
     found = list(items)
     for j, agg in enumerate(aggs):
         if "()" not in agg.dp and g.chance(0.05):
-            report = re.sub(r"\)( FILTER |$)", lambda m: f", report_format => 'JSON'){m[1]}", agg.dp, count=1)
+            report = _with_argument(agg.dp, "report_format => 'JSON'")
             found = [item.replace(agg.dp, report) if item in (agg.dp, f"{agg.dp} AS a{j}") else item for item in found]
         if g.chance(0.05):
             found.append(f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})")

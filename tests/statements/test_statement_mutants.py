@@ -15,7 +15,8 @@ from checked import check
 from statements import statement
 from worlds import world
 
-from dpquery.backends import cells, forms, numeric, public
+from dpquery.backends import cells, forms, numeric, public, tree
+from dpquery.backends import inside as reductions
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.shapes import plain
@@ -33,7 +34,10 @@ START = {
     "NULL is no key": 27,
     "NaN counts": 23,
     "bounds of products from two corners": 120,
-    "sums that can fail": 39,
+    "a UNION keeps what both branches have": 46,
+    "an EXCEPT leaves nothing out": 85,
+    "DISTINCT inside a unit is lost": 57,
+    "sums that can fail": 21,
     "divisions that can fail": 13,
     "dates that can fail": 15,
     "expressions of the null side computed after the join": 12,
@@ -58,7 +62,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     "orphans are kept": (r" JOIN (data\S+ AS h1)(.*) WHERE .*$", r" LEFT JOIN \1\2),"),
     "private rows of other units match": (r"l\.u = p\.u", "TRUE"),
     "partners of other units count": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u", r"\1 JOIN \2 AS p ON TRUE"),
+    "whether there is a partner is not asked": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u AND .*\)", r"\1 JOIN \2 AS p ON l.u = p.u)"),
+    "rows without a partner are those with one": (r"ANTI JOIN", "SEMI JOIN"),
     "a UNION keeps what both branches have": (r" UNION SELECT u", " UNION ALL SELECT u"),
+    "a UNION ALL merges equal rows": (r" UNION ALL SELECT u", " UNION SELECT u"),
+    "an EXCEPT leaves nothing out": (r" EXCEPT SELECT u.* FROM r\d+\)", ")"),
     "a LEFT JOIN drops rows": (r"LEFT JOIN (r\d+) AS p", r"JOIN \1 AS p"),
     "a lookup drops rows": (r"LEFT JOIN (memory\S+) AS p", r"JOIN \1 AS p"),
     "one group too many": (r"capped WHERE place <= (\d+)", r"capped WHERE place <= 1 + \1"),
@@ -150,6 +158,14 @@ def _filter_is_lost(patch: Patch) -> None:
     patch.setattr(cells, "addend", lambda part, given: real(replace(part, where=None), given))
 
 
+def _filter_inside_a_unit_is_lost(patch: Patch) -> None:
+    patch.setattr(reductions, "_where", lambda text, *_: text)
+
+
+def _distinct_inside_a_unit_is_lost(patch: Patch) -> None:
+    patch.setattr(reductions, "_distinct", lambda _: "")
+
+
 def _nulls_are_counted(patch: Patch) -> None:
     patch.setattr(cells, "_counted", lambda value, given: "1")
 
@@ -195,12 +211,19 @@ def _computed_after_the_join(patch: Patch) -> None:
     patch.setattr(joins, "computed", lambda statement, side: side)
 
 
+def _values_in_the_next_bin(patch: Patch) -> None:
+    real = tree.levels
+    patch.setattr(tree, "levels", lambda parts, places: [replace(level, low=level.low - 1) for level in real(parts, places)])
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
     "replace-one at the price of removal": _replace_one_as_remove,
     "public rows are never met twice": _no_fan_out,
     "FILTER is lost": _filter_is_lost,
+    "FILTER inside a unit is lost": _filter_inside_a_unit_is_lost,
+    "DISTINCT inside a unit is lost": _distinct_inside_a_unit_is_lost,
     "NULLs are counted": _nulls_are_counted,
     "bounds of products from two corners": _tight_products,
     "keys that WHERE excludes are listed": _keys_are_not_pruned,
@@ -209,6 +232,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "dates that can fail": _dates_that_can_fail,
     "rows clamped one step too high": _rows_are_shifted,
     "expressions of the null side computed after the join": _computed_after_the_join,
+    "values counted in the next bin": _values_in_the_next_bin,
 }
 
 

@@ -86,6 +86,15 @@ def test_there_are_enough_of_them() -> None:
 
 
 @pytest.mark.parametrize(("name", "question"), ALL)
+def test_the_page_has_the_question(name: str, question: Question) -> None:
+    """`make tpc` writes it."""
+    how = f"`{question.refused[0]}`, rewritten" if question.refused else "answered"
+    page = (Path(__file__).parents[2] / "docs" / "tpc.md").read_text()
+    assert f"| {question.id} | {question.title} | {how} |" in page
+    assert not question.asks or f"- {question.id}: {question.asks}.\n" in page
+
+
+@pytest.mark.parametrize(("name", "question"), ALL)
 def test_without_noise_the_answer_is_the_plain_one(
     name: str, question: Question, quiet: Callable[[str], Session], folder: Callable[[str], Path]
 ) -> None:
