@@ -87,6 +87,7 @@ def several() -> tuple[Question, ...]:
         found.append(read(f"SELECT count(*) AS n FROM {unit} UNION ALL SELECT count(*) FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} WHERE 3 < (SELECT count(*) FROM {unit})", one.schema))
         found += [read(text, one.schema) for text in lists(one)]
+        found.append(read(f"SELECT count(*) / count(DISTINCT uid) AS n FROM {unit}", one.schema))
         one.con.close()
     return tuple(found)
 
@@ -118,7 +119,7 @@ def crossed(name: str) -> tuple[tuple[World, Statement], ...]:
     """Statements over what this production makes of what others make: which of them stands on which is not left to chance."""
     found = []
     for below in SEVERAL_ROWS:
-        for seed in range(3):
+        for seed in range(3 if below != name else 6):
             some = long.statements(with_views(seed), NAMES_OF_FROM[name], f"crossed {below} {seed}", NAMES_OF_FROM[below])
             found += [(with_views(seed), random) for random in islice(some, 2)]
     return tuple(found)
