@@ -54,7 +54,7 @@ def test_run_time_tells_of_a_person_unless_replies_leave_on_a_grid(tmp_path: Pat
     test, once in a million runs.
     """
     open_there, open_away = times(tmp_path / "open", "")
-    quantum = 2 + 2 * max(open_there)
+    quantum = 2 + 4 * max(open_there)
     grid_there, grid_away = times(tmp_path / "grid", f", response_quantum: {quantum:.3f}")
     without, within = advantage(open_there, open_away), advantage(grid_there, grid_away)
     for name, value in (("without", without), ("with", within), ("quantum", quantum)):
@@ -63,4 +63,4 @@ def test_run_time_tells_of_a_person_unless_replies_leave_on_a_grid(tmp_path: Pat
     assert without > 0.9
     assert abs(within) < Z * sqrt((2 * N + 1) / (3 * N * N))
     cells = [round(t / quantum) for t in (*grid_there, *grid_away)]
-    assert cells.count(1) >= len(cells) - 1, "replies leave in one cell, but for a hiccup of the machine"
+    assert cells.count(1) >= 0.9 * len(cells), "replies leave in one cell, but for hiccups of the machine"
