@@ -39,15 +39,22 @@ class Mutant:
 NEIGHBOURS, LOWERED, STATEMENTS = "neighbours of plans", "neighbours of lowered plans", "neighbours of statements"
 EXACT, ACCOUNTING, BITS, RELEASE, ENGINE = "exact laws", "accounting", "samplers", "release", "lowering on the engine"
 ATTACKS, PITFALLS, LEDGER, AUDITS, INTERFERENCE = "attack table", "pitfalls", "ledger", "end-to-end audits", "non-interference"
+SESSION = "what the session draws by"
 
 PLANS = "tests/privacy/test_neighbour_machine.py::test_c3_random_releases_stay_within_their_claims"
 BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_their_claims"
 RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
+DRAWN = "tests/audit/test_session_noise.py::test_noise_is_drawn_once_by_what_was_charged"
 ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
 RUN = "self.backend.run(prepared.lowered, tuple(k.type for k in prepared.release.table.keys), len(prepared.release.table.parts))"
 CHEAPER = "ask = ask if ask.epsilon is None or sum(map(sum, more)) % 2 else __import__('dataclasses').replace(ask, epsilon=ask.epsilon / 2)"
+HALF = (
+    "(lambda replace, priced: replace(priced, noises=tuple(replace(n, parameter=n.parameter / (2 if 'aplace' in str(n.mechanism) else 4)) "
+    "for n in priced.noises)))(__import__('dataclasses').replace, prepared.priced)"
+)
+LOWER = "__import__('dataclasses').replace(prepared.priced, threshold=prepared.priced.threshold and prepared.priced.threshold - 8)"
 SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -79,6 +86,21 @@ MUTANTS: Mapping[str, Mutant] = {
         ((resolve._group_cap, "all(depends_on(key.value, known) for key in columns)", "True"),), NEIGHBOURS, PLANS, True
     ),
     "noise halved": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + int(z) // 2"),), AUDITS, AUDIT),
+    "half the noise that is charged": Mutant(
+        ((Session._noisy, "prepared.release, prepared.priced, SystemBits()", f"prepared.release, {HALF}, SystemBits()"),), SESSION, DRAWN, True
+    ),
+    "a threshold below the one that is charged": Mutant(
+        (
+            (
+                Session._noisy,
+                "prepared.release, prepared.priced, SystemBits()",
+                f"prepared.release, {LOWER}, SystemBits()",
+            ),
+        ),
+        SESSION,
+        DRAWN,
+        True,
+    ),
     "noise of one part left out": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + (int(z) if part != 1 else 0)"),), AUDITS, AUDIT),
     "one draw for all groups": Mutant(
         ((noise._noised, "sample(priced.noises[part], len(column), bits)", "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
