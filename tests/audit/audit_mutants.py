@@ -46,6 +46,7 @@ BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_
 RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
 DRAWN = "tests/audit/test_session_noise.py::test_noise_is_drawn_once_by_what_was_charged"
+ADVERSARY = "tests/ledger/test_ledger_adversary.py::test_no_strategy_reaches_more_than_the_cap"
 ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
 RUN = "self.backend.run(prepared.lowered, tuple(k.type for k in prepared.release.table.keys), len(prepared.release.table.parts))"
@@ -227,6 +228,15 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "either filter with all of delta": Mutant(
         ((policy.within, "minus(cap.delta, converting)", "cap.delta"),), LEDGER, "tests/ledger/test_ledger_policy.py", True
+    ),
+    "rho converted at the rest of delta": Mutant(
+        (
+            (policy.within, "if spent.delta > minus(cap.delta, converting):", "if spent.delta > cap.delta:"),
+            (policy.within, "_converted(spent.rho, converting)", "_converted(spent.rho, minus(cap.delta, spent.delta))"),
+        ),
+        LEDGER,
+        ADVERSARY,
+        True,
     ),
     "refusals not logged": Mutant(
         ((Session.query, "ledger.refused(", "(lambda *_: None)("),),
