@@ -22,7 +22,7 @@ dataset: audited
 source: {engine: duckdb, path: audited.duckdb}
 privacy_unit: people.pid
 adjacency: {adjacency}
-budget: {epsilon: 1000, delta: 0.1}
+budget: {epsilon: 100000, delta: 0.1}
 per_query: {epsilon: 1, delta: 1e-6}
 contribution: {max_groups_contributed: 2, max_rows_per_group: 2}
 tables:
