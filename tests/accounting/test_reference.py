@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
+import opendp.prelude as dp
 import pytest
 from reference import Row, rows
 
@@ -194,7 +195,6 @@ def test_the_price_of_gaussian_noise_is_close_to_the_exact_one(row: Row) -> None
 
 @pytest.mark.parametrize("row", [row for row in rows() if row.family == "zcdp-eps"], ids=lambda row: row.id)
 def test_conversion_agrees_with_opendp(row: Row) -> None:
-    dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
     scale = (1 / (2 * row.inputs["rho"])) ** 0.5
     gaussian = dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=scale)

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import dp_accounting as da
 import mpmath as mp
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.textbook.composition import adaptive_epsilon, advanced_epsilon, basic, optimal_epsilon
@@ -200,7 +202,6 @@ def test_a_delta_that_a_divergence_meets_at_0_has_epsilon_0() -> None:
 
 def test_renyi_agrees_with_dp_accounting() -> None:
     """At orders that are no integers dp_accounting adds the sizes of a series' signed terms, so it is above: by a seventh at order 2.4."""
-    da = pytest.importorskip("dp_accounting")
     accountant = da.rdp.RdpAccountant()
     accountant.compose(da.LaplaceDpEvent(4.0), 7)
     accountant.compose(da.PoissonSampledDpEvent(0.05, da.GaussianDpEvent(1.5)), 30)
@@ -259,8 +260,6 @@ def test_one_laplace_release(epsilon: float, delta: float) -> None:
 
 
 def test_a_mixed_batch_brackets_as_dp_accounting_does() -> None:
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-
     def theirs(pessimistic: bool) -> float:
         options: dict[str, Any] = {"value_discretization_interval": 1e-3, "pessimistic_estimate": pessimistic}
         laplace = pld.from_laplace_mechanism(1 / 0.4, **options).self_compose(6)

@@ -20,7 +20,8 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
         "",
     ),
     4: (
-        "Run time that one person's row decides. What is left of it is a named residual risk.",
+        "Run time that one person's row decides, or the noise that is drawn. What is left of the first without a grid, and all of the second where "
+        "code runs beside it, are named residual risks; no test measures how long a draw takes.",
         (
             f"{HERE}04_time_that_depends_on_a_row",
             "test_timing.py::test_an_answer_leaves_on_the_grid",

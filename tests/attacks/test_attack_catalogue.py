@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
+import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import people
 import pytest
 from people import code, noise_of, one, rows, shown
 
+from dpquery.engine import check, create_ledger
 from dpquery.engine.session import Session
 from dpquery.errors import Error, OverBudget
 from dpquery.mechanisms import Noise, SystemBits, sample
@@ -64,13 +68,29 @@ def test_attack_01_low_bits_of_noisy_floats(ordinary: Session) -> None:
     assert all((Fraction(value) / step).denominator == 1 for value in values)
 
 
-def test_attack_02_precision_that_follows_the_value(ordinary: Session) -> None:
-    """The grid is that of the bounds, whatever is summed."""
+def test_attack_02_precision_that_follows_the_value(ordinary: Session, whole: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grid is that of the bounds, whatever is summed: what is released near 0 and near 2^40 is as fine, and no finer."""
     steps = {
         shown(ordinary, f"SELECT sum({expression}, contribution_bounds_per_row => (-10, 10)) FROM visits")["releases"][0]["step"]
         for expression in ("x", "x * 0", "x * 1e12", "exp(x)")
     }
     assert len(steps) == 1
+    sums = [f"SELECT sum({value}, contribution_bounds_per_row => (-4294967296, 4294967296)) FROM visits" for value in ("x / 1e9", f"x * 0 + {2**32}")]
+    (step,) = {Fraction(shown(whole, sql)["releases"][0]["step"]) for sql in sums}
+    assert step < 1
+    exact = []
+    for sql in sums:
+        found = []
+        for noise in (0, 1, 1001):
+            monkeypatch.setattr("dpquery.release.noise.sample", noise_of(noise))
+            found.append(Fraction(one(whole, sql)))
+        assert found[0] % step == 0
+        assert [value - found[0] for value in found] == [0, step, 1001 * step]
+        exact.append(found[0])
+    assert abs(exact[0]) < 1
+    assert exact[1] == 400 * 2**32 > 2**40
+    monkeypatch.undo()
+    assert Fraction(one(ordinary, sums[0])) % step == 0
 
 
 def test_attack_03_biased_or_predictable_samplers() -> None:
@@ -171,10 +191,12 @@ def test_attack_08_keys_of_one_person(tmp_path: Path, monkeypatch: pytest.Monkey
     data = people.DATA + "INSERT INTO visits VALUES (9001, 1, '2024-01-01', 0, 1, 'SECRET-VALUE'), (9002, 1, '2024-01-01', 0, 1, NULL);"
     with people.opened(people.made(tmp_path, data, terms=people.ORDINARY)) as (session,):
         sql = "SELECT s, count(*) FROM visits GROUP BY s"
-        monkeypatch.setattr("dpquery.release.noise.sample", noise_of(0))
+        threshold = shown(session, sql, epsilon="0.5", delta="1e-8")["keys"]["threshold"]
+        assert threshold > 1
+        monkeypatch.setattr("dpquery.release.noise.sample", noise_of(threshold - 2))
         found = [key for key, _ in rows(session, sql, epsilon="0.5", delta="1e-8")]
-        assert "SECRET-VALUE" not in found
-        assert None not in found
+        assert found == [f"s{i}" for i in range(7)], "a person more would do, as it does for others: this one is one short of it"
+        monkeypatch.setattr("dpquery.release.noise.sample", noise_of(0))
         assert rows(session, "SELECT k, count(*) FROM visits WHERE k IN (7, 8) GROUP BY k", epsilon="0.1") == [(7, 0), (8, 0)]
         assert rows(session, "SELECT menu FROM people WHERE FALSE GROUP BY menu", epsilon="0.1") == [(menu,) for menu in ("DE", "FR", "JP", "US")]
 
@@ -254,12 +276,26 @@ def test_attack_12_averaging(ordinary: Session) -> None:
         assert code(ordinary, sql, epsilon="0.1", delta=0) == "OVER_BUDGET"
 
 
-def test_attack_13_stored_answers_across_versions(ordinary: Session) -> None:
-    """Nothing is stored as yet: each answer is drawn anew, and says of which data version it is."""
+def test_attack_13_stored_answers_across_versions(ordinary: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored as yet: each answer is drawn anew, says of which data version it is, and is that of the version."""
     answers = [ordinary.query("SELECT sum(x) FROM visits", epsilon="0.1", delta=0) for _ in range(3)]
     assert len({str(answer.table.to_pylist()) for answer in answers}) == 3
     assert {answer.receipt["data_version"] for answer in answers} == {1}
     assert len({answer.receipt["entry"] for answer in answers}) == 3
+    monkeypatch.setattr("dpquery.release.noise.sample", noise_of(0))
+    people_ = "SELECT count(*) FROM people"
+    assert one(ordinary, people_, epsilon="0.1", delta=0) == 40
+    file = ordinary.schema.file.with_suffix(".duckdb")
+    new = file.with_suffix(".new")
+    shutil.copyfile(file, new)
+    with duckdb.connect(str(new)) as con:
+        con.execute("INSERT INTO people VALUES (1000, 30, 'US', 'US')")
+    new.replace(file)
+    assert code(ordinary, people_, epsilon="0.1", delta=0) == "DATA_NOT_REGISTERED"
+    assert check(ordinary.schema.file, register=True).version == 2
+    later = ordinary.query(people_, epsilon="0.1", delta=0)
+    assert (later.table.to_pylist(), later.receipt["data_version"]) == ([{"count_star()": 41}], 2)
+    assert ordinary.budget().spent.epsilon == Decimal("0.5"), "what was spent on the old version counts for the new one"
 
 
 def test_attack_14_refusals_that_depend_on_the_data(pair: Pair, tmp_path: Path) -> None:
@@ -349,26 +385,57 @@ def test_attack_19_bounds_before_a_join(pair: Pair) -> None:
     assert counts[0] - counts[1] == said["linf"] == 3
 
 
-def test_attack_20_races_for_the_budget(ordinary: Session, unspent: Path) -> None:
-    """Between sessions of one process; between processes see the tests of crashes and of the ledger."""
+def test_attack_20_races_for_the_budget(ordinary: Session) -> None:
+    """Between sessions of one process, all at once; between processes see the tests of crashes and of the ledger."""
     with people.opened(*[ordinary.schema.file] * 3) as others:
-        paid = 0
-        for _ in range(3):
-            for session in others:
+        barrier = threading.Barrier(len(others))
+        outcomes: list[str] = []
+
+        def race(session: Session) -> None:
+            session.explain(COUNT)
+            for _ in range(3):
+                barrier.wait(60)
                 try:
-                    session.query(COUNT, epsilon="0.4", delta=0)
-                    paid += 1
-                except OverBudget:
-                    pass
-        assert paid == 5
-        assert ordinary.budget().spent.epsilon == 2
+                    outcomes.append(session.query(COUNT, epsilon="0.4", delta=0).receipt["entry"])
+                except OverBudget as refused:
+                    outcomes.append(refused.code)
+
+        threads = [threading.Thread(target=race, args=(session,)) for session in others]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(outcomes) == 9
+        assert outcomes.count("OVER_BUDGET") == 4
+        assert len(set(outcomes)) == 5 + 1
+        balance = ordinary.budget()
+        assert (balance.spent.epsilon, balance.entries) == (2, 5)
 
 
 def test_attack_21_ledgers_that_forget(ordinary: Session, tmp_path: Path) -> None:
     """An older copy put in place, a missing file, another name for the data set: refused, and spent amounts never shrink."""
     schema = ordinary.schema.file
     ledger = schema.with_suffix(".ledger")
-    ordinary.query(COUNT, epsilon="0.5")
+    spent = []
+    for _ in range(2):
+        ordinary.query(COUNT, epsilon="0.5", delta=0)
+        refused(ordinary, "SELECT max(x) FROM visits")
+        with people.opened(schema) as (again,):
+            spent += [ordinary.budget().spent.epsilon, again.budget().spent.epsilon]
+    assert spent == [Decimal("0.5"), Decimal("0.5"), 1, 1]
+    named = schema.with_name("again.yaml")
+    named.write_text(schema.read_text().replace("dataset: people", "dataset: another"))
+    with pytest.raises(Error) as failed:
+        create_ledger(named)
+    assert failed.value.code == "SOURCE_BOUND"
+    with people.opened(named) as (again,), pytest.raises(Error) as failed:
+        again.query(COUNT)
+    assert failed.value.code == "LEDGER_MISSING"
+    shutil.copy(ledger, named.with_suffix(".ledger"))
+    with people.opened(named) as (again,), pytest.raises(Error) as failed:
+        again.query(COUNT)
+    assert failed.value.code == "LEDGER_FOREIGN"
+    named.with_suffix(".ledger").unlink()
     copy = tmp_path / "copy"
     copy.write_bytes(ledger.read_bytes())
     ordinary.query(COUNT, epsilon="0.5")
@@ -380,6 +447,11 @@ def test_attack_21_ledgers_that_forget(ordinary: Session, tmp_path: Path) -> Non
     with people.opened(schema) as (again,), pytest.raises(Error) as failed:
         again.query(COUNT)
     assert failed.value.code == "LEDGER_MISSING"
+    for left_over in schema.parent.glob(f"{ledger.name}-*"):
+        left_over.unlink()
+    with pytest.raises(Error) as failed:
+        create_ledger(schema)
+    assert failed.value.code == "SOURCE_BOUND"
 
 
 def test_attack_22_budgets_in_floating_point(ordinary: Session) -> None:

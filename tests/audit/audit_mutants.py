@@ -39,11 +39,14 @@ class Mutant:
 NEIGHBOURS, LOWERED, STATEMENTS = "neighbours of plans", "neighbours of lowered plans", "neighbours of statements"
 EXACT, ACCOUNTING, BITS, RELEASE, ENGINE = "exact laws", "accounting", "samplers", "release", "lowering on the engine"
 ATTACKS, PITFALLS, LEDGER, AUDITS, INTERFERENCE = "attack table", "pitfalls", "ledger", "end-to-end audits", "non-interference"
+SESSION = "what the session draws by"
 
 PLANS = "tests/privacy/test_neighbour_machine.py::test_c3_random_releases_stay_within_their_claims"
 BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_their_claims"
 RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
+DRAWN = "tests/audit/test_session_noise.py::test_noise_is_drawn_once_by_what_was_charged"
+ADVERSARY = "tests/ledger/test_ledger_adversary.py::test_no_strategy_reaches_more_than_the_cap"
 ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
 RUN = "(lambda b: self.backend.run(b.lowered, b.key_types, len(b.release.table.parts)))(prepared.blocks[0])"
@@ -51,6 +54,12 @@ MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k
 CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 KEPT = "globals().setdefault('_kept', {})[prepared.text] = exact"
 FOR_ALL = "for row in rows], exact, numbers, priced, bits)"
+DRAWS = "fed.release, block.priced, bits"
+HALF = (
+    "(lambda replace, priced: replace(priced, noises=tuple(replace(n, parameter=n.parameter / (2 if 'aplace' in str(n.mechanism) else 4)) "
+    "for n in priced.noises)))(__import__('dataclasses').replace, block.priced)"
+)
+LOWER = "__import__('dataclasses').replace(block.priced, threshold=block.priced.threshold and block.priced.threshold - 8)"
 SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -82,6 +91,8 @@ MUTANTS: Mapping[str, Mutant] = {
         ((resolve._group_cap, "all(depends_on(key.value, known) for key in columns)", "True"),), NEIGHBOURS, PLANS, True
     ),
     "noise halved": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + int(z) // 2"),), AUDITS, AUDIT),
+    "half the noise that is charged": Mutant(((Session._noisy, DRAWS, f"fed.release, {HALF}, bits"),), SESSION, DRAWN, True),
+    "a threshold below the one that is charged": Mutant(((Session._noisy, DRAWS, f"fed.release, {LOWER}, bits"),), SESSION, DRAWN, True),
     "noise of one part left out": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + (int(z) if part != 1 else 0)"),), AUDITS, AUDIT),
     "one draw for all groups": Mutant(
         ((noise._noised, "sample(priced.noises[part], len(column), bits)", "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
@@ -214,6 +225,15 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "either filter with all of delta": Mutant(
         ((policy.within, "minus(cap.delta, converting)", "cap.delta"),), LEDGER, "tests/ledger/test_ledger_policy.py", True
+    ),
+    "rho converted at the rest of delta": Mutant(
+        (
+            (policy.within, "if spent.delta > minus(cap.delta, converting):", "if spent.delta > cap.delta:"),
+            (policy.within, "_converted(spent.rho, converting)", "_converted(spent.rho, minus(cap.delta, spent.delta))"),
+        ),
+        LEDGER,
+        ADVERSARY,
+        True,
     ),
     "refusals not logged": Mutant(
         ((Session.query, "ledger.refused(", "(lambda *_: None)("),),

@@ -22,7 +22,7 @@ dataset: audited
 source: {engine: duckdb, path: audited.duckdb}
 privacy_unit: people.pid
 adjacency: {adjacency}
-budget: {epsilon: 1000, delta: 0.1}
+budget: {epsilon: 100000, delta: 0.1}
 per_query: {epsilon: 1, delta: 1e-6}
 contribution: {max_groups_contributed: 2, max_rows_per_group: 2}
 tables:
@@ -145,7 +145,7 @@ def pairs(folder: Path, adjacency: str, shapes: Mapping[str, str] = SHAPES) -> d
     found: dict[str, Pair] = {}
     for shape in shapes:
         prepared = exact["high"][shape][0]
-        assert all(sums[shape][0].priced == prepared.blocks[0].priced for sums in exact.values()), "the price depends on the data"
+        assert all(sums[shape][0].blocks[0].priced == prepared.blocks[0].priced for sums in exact.values()), "the price depends on the data"
         tried = [Pair(shape, prepared, names, (exact[names[0]][shape][1], exact[names[1]][shape][1])) for names in _neighbours(adjacency)]
         found[shape] = max(tried, key=loss)
         if isinstance(prepared.blocks[0].release.keys, PrivateKeys):

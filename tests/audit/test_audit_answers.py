@@ -7,7 +7,7 @@ analyst gets it, through every room of the product.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from time import process_time
@@ -19,6 +19,7 @@ from audit_releases import weaker
 from audit_shapes import LISTED, SALT, made
 from audit_tester import Array, Found, by_histogram, claims, judged
 
+from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.lower import lower
 from dpquery.engine import asking, open_session
 from dpquery.engine.session import Prepared, Session
@@ -44,7 +45,7 @@ UPPER_PARTS = {  # the version of unit 1 that is there or gone, the groups that 
     ),
 }
 WHOLE = "SELECT count(*) AS n FROM orders"
-FEW, MANY, QUERIES = 500, 8_000, 600
+FEW, MANY, QUERIES = 500, 8_000, 3_000
 
 
 def opened(folder: Path, unit: str = "high") -> tuple[Session, Session]:
@@ -119,26 +120,42 @@ def test_nor_does_any_upper_part(tmp_path: Path, name: str, record_property: Any
 
 @pytest.mark.audit
 def test_nor_do_answers_as_an_analyst_gets_them(tmp_path: Path, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each answer is asked for anew: read, bounded, charged, run and noised."""
+    """Each answer is asked for anew: read, bounded, charged, noised, finished. Each engine runs the statement once and keeps its exact sum.
+
+    No false alarm beyond those of all audits together. Half the noise is found out in all but one of thousands of runs.
+    """
+    monkeypatch.setattr(DuckDB, "run", kept(DuckDB.run))
     start = process_time()
     found = asked(tmp_path / "real")
     seconds = process_time() - start
-    monkeypatch.setattr(noise, "sample", weak)
+    monkeypatch.setattr(noise, "sample", half)
     weakened = asked(tmp_path / "weak")
-    power = "0.3" if any(f.broken for f in weakened) else None
+    power = "0.5" if any(f.broken for f in weakened) else None
     record_property("audit", json.dumps(line("whole answers: count", found, QUERIES, seconds, power)))
     assert not [f for f in found if f.broken]
     assert power is not None
 
 
-def weak(drawn: Noise, count: int, bits: SystemBits) -> Any:
-    return sample(Noise(drawn.mechanism, drawn.parameter * Fraction(3, 10)), count, bits)
+def kept(run: Callable[..., Exact]) -> Callable[..., Exact]:
+    """Runs once for each engine: whichever rows the caps choose, the sum that is asked for is the same."""
+    known: dict[int, tuple[DuckDB, Exact]] = {}
+
+    def instead(self: DuckDB, *given: Any) -> Exact:
+        if id(self) not in known:
+            known[id(self)] = self, run(self, *given)
+        return known[id(self)][1]
+
+    return instead
+
+
+def half(drawn: Noise, count: int, bits: SystemBits) -> Any:
+    return sample(Noise(drawn.mechanism, drawn.parameter / 2), count, bits)
 
 
 def asked(folder: Path) -> list[Found]:
     sides = opened(folder)
     try:
-        priced = exactly(sides[0], WHOLE)[0].priced
+        priced = exactly(sides[0], WHOLE)[0].blocks[0].priced
         one, two = (np.array([seen(side.query(WHOLE).table.to_pylist()) for _ in range(QUERIES)]) for side in sides)
         return shown(one, two, priced)
     finally:

@@ -7,9 +7,9 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from dpquery.cli.main import run
 from dpquery.engine.proofs import proofs
@@ -55,8 +55,7 @@ def test_unknown_ids_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_a_wheel_holds_the_argument(tmp_path: Path) -> None:
     """Without the tests' folder, which no wheel has, their names are still there."""
-    wheel: Any = pytest.importorskip("hatchling.builders.wheel")
-    (built,) = wheel.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(built) as packed:
         packed.extractall(tmp_path / "installed")
     asked = [sys.executable, "-P", "-c", "from dpquery.cli.main import run; run(['proofs', '--format', 'json'])"]

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
 from draw_statistics import LEAST_P, STATISTICS, difference
 from exact_laws import LAPLACE, Seeded, name, noise
@@ -21,7 +22,6 @@ LONG = 400_000
 
 
 def theirs(law: Noise, count: int) -> NDArray[np.int64]:
-    dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     make = dp.m.make_laplace if law.mechanism is LAPLACE else dp.m.make_gaussian
     domain = dp.vector_domain(dp.atom_domain(T="i64"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import people
@@ -13,11 +16,13 @@ import pytest
 from people import code, rows
 
 import dpquery
+from dpquery.accounting.convert import epsilon_up
 from dpquery.backends.port import BoundedSQL
 from dpquery.engine import open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import open as open_ledger
+from dpquery.ledger.chain import canonical
 from dpquery.schema.read import read
 
 COUNT = "SELECT count(*) FROM visits"
@@ -58,21 +63,29 @@ def test_b2_one_query_with_private_keys_leaves_room_for_others(asking: Callable[
 
 
 def test_b3_b4_an_analyst_sees_the_own_account_only(asking: Callable[[str], Session]) -> None:
-    """Another analyst's whole budget, spent on Gaussian noise, changes no answer, refusal, receipt or balance here but for ids and times."""
-    bob = asking("bob")
-    before, receipt = bob.budget(), bob.query(COUNT, epsilon="0.5").receipt
-    other = asking("default")
-    spent = other.query("SELECT s, count(*) FROM visits GROUP BY s", epsilon=2, delta="2e-7")
-    assert spent.receipt["price"]["charged_epsilon"] in ("infinite", "2")
+    """Another analyst's whole budget changes no answer, refusal, receipt or balance here but for ids and times.
+
+    Laplace noise there and Gaussian noise here: together they have no epsilon, and their rho has no room in the data set's budget.
+    """
+    gaussian = COUNT.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (noise = GAUSSIAN)")
+    bob, other = asking("bob"), asking("default")
+    receipt = bob.query(gaussian, epsilon="0.5").receipt
+    held = bob.budget().as_dict()
+    spent = other.query("SELECT k, count(*) FROM visits WHERE k IN (1, 2) GROUP BY k", epsilon=2, delta=0)
+    assert spent.receipt["price"]["charged_epsilon"] == "2"
     with pytest.raises(OverBudget):
         other.query(COUNT, epsilon=2)
-    again = bob.query(COUNT, epsilon="0.5").receipt
-    assert {k: v for k, v in receipt.items() if k not in ("entry", "commitment", "time", "spent", "left")} == {
-        k: v for k, v in again.items() if k not in ("entry", "commitment", "time", "spent", "left")
-    }
-    assert bob.budget().entries == before.entries + 2
-    assert bob.query(COUNT, epsilon=1).table.num_rows == 1, "a reserved cap can be spent to the end"
-    assert "default" not in str(bob.budget().as_dict())
+    assert bob.budget().as_dict() == held
+    again = bob.query(gaussian, epsilon="0.5").receipt
+    assert again["price"]["charged_epsilon"] == "infinite"
+    assert (epsilon_up(Fraction(spent.receipt["price"]["rho"]), Fraction("5e-7")) or 0) > 4, "more than the data set's budget, were it tested"
+    own = ("entry", "commitment", "time", "spent", "left")
+    assert {k: v for k, v in receipt.items() if k not in own} == {k: v for k, v in again.items() if k not in own}
+    assert bob.budget().entries == 2
+    assert bob.query(gaussian, rho="0.035").table.num_rows == bob.query(gaussian, rho="0.03").table.num_rows == 1, "a reserved cap can be spent"
+    with pytest.raises(OverBudget) as refused:
+        bob.query(gaussian, rho="0.03")
+    assert "default" not in f"{refused.value} {refused.value.as_dict()} {bob.budget().as_dict()}"
 
 
 def test_b5_w9_n12_each_asking_is_charged_and_drawn_anew(asking: Callable[[str], Session]) -> None:
@@ -87,13 +100,18 @@ def test_b5_w9_n12_each_asking_is_charged_and_drawn_anew(asking: Callable[[str],
 
 
 def test_n12_a_receipt_commits_to_its_own_entry_alone(asking: Callable[[str], Session], schema: Path) -> None:
+    """Neither a link of the chain, which hangs on what others asked, nor another entry's commitment, nor a nonce is in it."""
+    asking("default").query(COUNT)
     receipt = asking("bob").query(COUNT).receipt
     with open_ledger(schema.with_suffix(".ledger"), read(schema)) as ledger:
-        lines = list(ledger.export())
-    head = lines[-1].split('"link":"')[1].split('"')[0]
-    assert receipt["commitment"] in "".join(lines)
-    assert head not in str(receipt)
-    assert len(receipt["entry"]) >= 16
+        log = [json.loads(line) for line in ledger.export()]
+    (own,) = [line for line in log if line["body"]["id"] == receipt["entry"]]
+    assert receipt["commitment"] == own["commitment"] == hashlib.sha256(canonical(own["body"]).encode()).hexdigest()
+    others = [line["commitment"] for line in log if line is not own]
+    secret = [*others, *(line["link"] for line in log), *(line["body"]["nonce"] for line in log)]
+    assert len(secret) == 3 * len(log) - 1
+    assert not [each for each in secret if each in str(receipt)]
+    assert len(receipt["entry"]) == 32
 
 
 def test_b6_unlisted_names_share_one_account(asking: Callable[[str], Session]) -> None:

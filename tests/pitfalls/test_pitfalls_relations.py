@@ -235,7 +235,18 @@ def test_e_two_private_tables_are_never_crossed(whole: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["schools", "main.visits", "people.main.visits", "data.main.visits", "information_schema.tables", "sqlite_master", "duckdb_tables"]
+    "name",
+    [
+        "schools",
+        "SCHOOLS",
+        '"Schools"',
+        "main.visits",
+        "people.main.visits",
+        "data.main.visits",
+        "information_schema.tables",
+        "sqlite_master",
+        "duckdb_tables",
+    ],
 )
 def test_e_what_is_not_declared_does_not_exist(name: str, tmp_path: Path) -> None:
     """A view over a private table, its case variants, system tables: nothing is public because nobody named it."""

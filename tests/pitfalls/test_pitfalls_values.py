@@ -150,17 +150,17 @@ def test_a7_a_key_of_others_is_spelled_and_counted_as_before(key: str, awkward: 
         ("SELECT count(*) FROM things WHERE regexp_matches(s, '(a+)+')", "FUNCTION_NOT_ALLOWED"),
         ("SELECT count(*) FROM things WHERE repeat(s, 100000) = 'a'", "FUNCTION_NOT_ALLOWED"),
         ("SELECT count(*) FROM things WHERE lpad(s, 100000, 'a') = 'a'", "FUNCTION_NOT_ALLOWED"),
-        ("SELECT count(*) FROM things WHERE factorial(i) > 1", None),
-        ("SELECT count(*) FROM things WHERE chr(i) = 'a'", None),
-        ("SELECT count(*) FROM things WHERE make_date(i, i, i) = d", None),
-        ("SELECT count(*) FROM things WHERE i << i > 1", None),
-        ("SELECT count(*) FROM things WHERE list_sum([f]) > 1", None),
-        ("SELECT count(*) FROM things WHERE d + INTERVAL (i) DAY > d", None),
+        ("SELECT count(*) FROM things WHERE factorial(i) > 1", "UNKNOWN_FUNCTION"),
+        ("SELECT count(*) FROM things WHERE chr(i) = 'a'", "UNKNOWN_FUNCTION"),
+        ("SELECT count(*) FROM things WHERE make_date(i, i, i) = d", "UNKNOWN_FUNCTION"),
+        ("SELECT count(*) FROM things WHERE i << i > 1", "UNSUPPORTED_EXPRESSION"),
+        ("SELECT count(*) FROM things WHERE list_sum([f]) > 1", "UNKNOWN_FUNCTION"),
+        ("SELECT count(*) FROM things WHERE d + INTERVAL (i) DAY > d", "LITERAL_NEEDED"),
         ("SELECT sum((SELECT f FROM things t WHERE t.pid = p.pid)) FROM people p", "SCALAR_SUBQUERY"),
     ],
 )
-def test_a6_functions_without_a_total_form_are_refused(sql: str, refusal: str | None, awkward: Pair) -> None:
-    assert refusal in (None, code(awkward[1], sql))
+def test_a6_functions_without_a_total_form_are_refused(sql: str, refusal: str, awkward: Pair) -> None:
+    assert code(awkward[1], sql) == refusal
 
 
 def test_a5_texts_do_not_grow(awkward: Pair) -> None:

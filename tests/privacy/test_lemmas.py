@@ -122,6 +122,9 @@ def test_no_body_changes_without_its_proof_being_read_again() -> None:
 SAMPLE = '''
 """A module."""
 
+from other import third
+from other import numbers as n
+
 LIMIT = 3
 
 
@@ -137,8 +140,13 @@ def other(x):
 
 def _half(x):
     """Half."""
-    return x / LIMIT  # why
+    return x / LIMIT + third(x) * n.up(x)  # why
 '''
+ELSEWHERE = {
+    "other": "from deeper import third as third\n",
+    "deeper": "def third(x):\n    return _third(x)\n\n\ndef _third(x):\n    return x / 3\n\n\ndef fourth(x):\n    return x / 4\n",
+    "other.numbers": "def up(x):\n    return x * 1\n",
+}
 ONE = Lemma("Q1", "A title.", "x", "y", "", "", "", "sample.lemma")
 
 
@@ -153,18 +161,46 @@ ONE = Lemma("Q1", "A title.", "x", "y", "", "", "", "sample.lemma")
         ("# why", "# why not", True),
         ("    return x\n", "    return (x + 1)\n", True),  # Q2 has a fingerprint of its own
         ("_half(x) + other(x)", "(_half(x)   + other(x))", True),
+        ("return x / 3", "return x / 2", False),  # in another module, which a third one hands on
+        ("return x / 4", "return x / 5", True),  # nobody names it
+        ("return x * 1", "return x * 2", False),
     ],
 )
 def test_a_fingerprint_is_that_of_what_a_proof_is_about(old: str, new: str, same: bool) -> None:
-    assert old in SAMPLE
-    before, after = fingerprints.of(ONE, SAMPLE), fingerprints.of(ONE, SAMPLE.replace(old, new))
-    assert (before == after) is same
+    assert sum(old in source for source in (SAMPLE, *ELSEWHERE.values())) == 1
+    assert (sampled(ONE) == sampled(ONE, old, new)) is same
+
+
+def sampled(lemma: Lemma, old: str = "", new: str = "") -> str:
+    """The fingerprint of a lemma of the sample, with a text replaced in all its modules."""
+    sources = {"sample": SAMPLE, **ELSEWHERE}
+    modules = {name: fingerprints.parsed(source.replace(old, new) if old else source) for name, source in sources.items()}
+    return fingerprints.of(lemma, modules.get)
 
 
 def test_a_fingerprint_holds_the_claim() -> None:
     for changed in (replace(ONE, claim="z"), replace(ONE, given="z")):
-        assert fingerprints.of(changed, SAMPLE) != fingerprints.of(ONE, SAMPLE)
-    assert fingerprints.of(replace(ONE, proof="z"), SAMPLE) == fingerprints.of(ONE, SAMPLE)
+        assert sampled(changed) != sampled(ONE)
+    assert sampled(replace(ONE, proof="z")) == sampled(ONE)
+
+
+@pytest.mark.parametrize(
+    ("lemma", "name"),
+    [
+        ("V3", "numbers.exp_up"),
+        ("V1", "numbers.log_up"),
+        ("R1", "plan.rules.PARTS"),
+        ("R1", "aggregates.grid.grid"),
+        ("L1", "plan.rel.Keep"),
+        ("M1", "mechanisms.series.terms"),
+        ("M5", "mechanisms.laws.law_of"),
+        ("M5", "mechanisms.bits.SystemBits"),  # one of what its protocol stands for
+    ],
+)
+def test_a_fingerprint_reaches_into_the_modules_that_a_lemma_rests_on(lemma: str, name: str) -> None:
+    of = LEMMAS[lemma]
+    reached = fingerprints.reached((of.module, of.function.rpartition(".")[2]), fingerprints.module)
+    assert ("dpquery." + name.rpartition(".")[0], name.rpartition(".")[2]) in reached
 
 
 # ---- what cites them -----------------------------------------------------------------------------------------------------------------
