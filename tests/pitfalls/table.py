@@ -66,7 +66,12 @@ TABLE: dict[str, Pitfall] = {
         "Ties inside a person's rows are broken by row order, so that other people's values change when one person leaves.",
         "Windows and order-sensitive aggregates are refused below the noise; the choice under a cap reads a hash of the row, then all its columns.",
         (
-            *_in("pitfalls_values", "a4_what_depends_on_the_order_of_equal_rows_is_refused", "a4_no_aggregate_shows_the_value_of_a_row"),
+            *_in(
+                "pitfalls_values",
+                "a4_what_ties_decide_is_decided_alike_in_whatever_order_rows_come",
+                "a4_what_depends_on_the_order_of_equal_rows_is_refused",
+                "a4_no_aggregate_shows_the_value_of_a_row",
+            ),
             *_in("pitfalls_values", "a4_a_sketch_is_the_count_itself"),
             *_in("relation", "which_rows_a_cap_keeps_is_a_function_of_the_units_rows_and_the_salt"),
         ),

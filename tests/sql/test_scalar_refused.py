@@ -108,7 +108,6 @@ def test_a_refusal_says_where_and_what_instead() -> None:
     [
         ("strftime(d, '%Y')", "UNKNOWN_FUNCTION", "'strftime'", "date_trunc('month', d), or year(d) and month(d)"),
         ("time_bucket(INTERVAL 1 DAY, ts)", "UNKNOWN_FUNCTION", "'time_bucket'", "date_trunc('hour', t)"),
-        ("width_bucket(i, 0, 10, 5)", "UNKNOWN_FUNCTION", "'width_bucket'", "floor(x / 10) * 10"),
         ("regexp_matches(s, 'a')", "FUNCTION_NOT_ALLOWED", "regexp_matches()", "LIKE"),
         ("s SIMILAR TO 'a'", "FUNCTION_NOT_ALLOWED", "a regular expression", "LIKE"),
         ("split_part(s, 'a', 1)", "UNKNOWN_FUNCTION", "'split_part'", "left(s, 3)"),
