@@ -7,83 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan import functions
-from dpquery.plan.coerce import Mismatch
 from dpquery.plan.rel import Join, Lookup, Match
 from dpquery.plan.scalar import Column, Scalar, columns, conjuncts
 from dpquery.sql import public
 from dpquery.sql.fed import fed_keys
-from dpquery.sql.fields import take
-from dpquery.sql.fulljoins import MOST_NODES, either, full, size
-from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.fulljoins import MOST_NODES, full, size
+from dpquery.sql.joinconditions import across, conditions, equalities_of, visible
+from dpquery.sql.joinkinds import HALVES, MIRRORED, How, Step, at
+from dpquery.sql.names import Field, Frame, Scope, Statement, fold
 from dpquery.sql.partners import conjoined, partnered, tied, untied
-from dpquery.sql.refuse import near, place
-from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each, substituted
-
-
-class How(Enum):
-    INNER = auto()
-    LEFT = auto()
-    RIGHT = auto()
-    FULL = auto()
-    SEMI = auto()
-    ANTI = auto()
-
-
-MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT, How.FULL: How.FULL}
-HALVES = (How.SEMI, How.ANTI)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One join as written: what is joined, how, and on what. `bare` is a comma or (`crossed`) a CROSS JOIN: its condition can only stand in WHERE."""
-
-    node: exp.Join
-    right: Side
-    how: How
-    on: exp.Expr | None
-    using: tuple[exp.Identifier, ...]
-    natural: bool = False
-    bare: bool = False
-    crossed: bool = False
-
-
-OTHER_KINDS = {
-    "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
-    "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
-}
-
-
-def step(statement: Statement, node: exp.Join, right: Side) -> Step:
-    """The join as written; refuses kinds that are not supported, each by its own code."""
-    _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
-    words = [str(word).upper() for word in (side, kind, method) if word]
-    for word in words:
-        if word in OTHER_KINDS:
-            code, instead = OTHER_KINDS[word]
-            raise statement.refuse(code, f"{word} JOIN is not supported", _at(node), instead)
-        if word not in ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
-            raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", _at(node), "INNER, LEFT, RIGHT, FULL or CROSS JOIN")
-    how = next((each for each in (*HALVES, How.LEFT, How.RIGHT, How.FULL) if each.name in words), How.INNER)
-    natural, names = "NATURAL" in words, tuple(using or ())
-    bare = on is None and not names and not natural
-    if bare and how is not How.INNER:
-        raise statement.refuse("JOIN_CONDITION", f"{how.name} JOIN has no condition", _at(node), "ON .. or USING (..)")
-    for name in names:
-        if not isinstance(name, exp.Identifier):
-            raise statement.refuse("USING", "USING takes names of columns", name, "ON .. with the condition")
-    return Step(node, right, how, on, names, natural, bare, "CROSS" in words)
 
 
 def chained(statement: Statement, first: Side, steps: Sequence[Step], where: exp.Expr | None) -> Side:
     """All relations of FROM joined. JOIN binds tighter than a comma, so each chain of JOINs is joined first, the chains after that."""
-    equalities, chains = _equalities(where), [_Chain(first, [])]
+    equalities, chains = equalities_of(where), [_Chain(first, [])]
     for one in steps:
         if one.bare and not one.crossed:
             chains.append(_Chain(one.right, [], one))
@@ -164,95 +107,14 @@ def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> Non
     if left.released is not None or right.released is not None:
         message = "released rows join private ones directly, one list at a time"
         instead = "the private table first; or both joined in a subquery of their own, (SELECT .. FROM released JOIN ..)"
-        raise statement.refuse("RELEASED_JOIN", message, _at(one.node), instead)
+        raise statement.refuse("RELEASED_JOIN", message, at(one.node), instead)
 
 
 def _check_aliases(statement: Statement, frame: Frame, one: Step) -> None:
     known = {fold(s.alias) for s in frame.sources if s.alias}
     for source in one.right.frame.sources:
         if fold(source.alias) in known:
-            raise statement.refuse("DUPLICATE_ALIAS", f"two relations are called {source.alias!r}", _at(one.node), "an alias of its own for each")
-
-
-# ---- conditions ----------------------------------------------------------------------------------------------------------------------
-
-
-def _joined_frame(left: Frame, right: Frame, merged: Sequence[Merged]) -> Frame:
-    sources = sorted((*left.sources, *right.sources), key=lambda s: s.place)
-    replaced = {fold(m.name) for m in merged}
-    kept = [m for m in (*left.merged, *right.merged) if fold(m.name) not in replaced]
-    return Frame(tuple(sources), (*kept, *merged))
-
-
-def _conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...], Frame]:
-    """The equalities of USING, the conditions of ON, and what is visible above the join. `left` and `right` are as written."""
-    names = _natural(left, right) if one.natural else tuple(one.using)
-    if one.natural and not names:
-        raise statement.refuse("JOIN_CONDITION", "NATURAL JOIN of relations without a common column", _at(one.node), "ON .. with the condition")
-    equal, merged = [], []
-    for node in names:
-        name = identifier(node)
-        a, b = _only(statement, left, name, node), _only(statement, right, name, node)
-        try:
-            equal.append(functions.call("eq", a.value, b.value))
-            merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
-        except Mismatch as wrong:
-            raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", _at(one.node), wrong.instead) from None
-    frame = _joined_frame(left, right, merged)
-    on = () if one.on is None else conjuncts(condition(one.on, Scope(frame, statement), "ON"))
-    return tuple(equal), on, frame
-
-
-def _natural(left: Frame, right: Frame) -> tuple[exp.Identifier, ...]:
-    known = {fold(name) for name in right.names()}
-    return tuple(exp.to_identifier(name) for name in left.names() if fold(name) in known)
-
-
-def _only(statement: Statement, frame: Frame, name: str, node: exp.Identifier) -> Field:
-    found = frame.find(name)
-    if not found:
-        message = f"USING: no column {name!r} on one side{near(name, frame.names())}"
-        raise statement.refuse("UNKNOWN_COLUMN", message, node, "a column of both sides, or ON with the condition")
-    if len(found) > 1:
-        message = f"USING: several columns {name!r} on one side"
-        raise statement.refuse("AMBIGUOUS_COLUMN", message, node, "ON with the tables' names in front of the columns")
-    return found[0]
-
-
-def _value(left: Scalar, right: Scalar, how: How) -> Scalar:
-    """What a merged column stands for: of an inner join the public column, where there is one of the same type; equal rows hold equal values."""
-    if how is How.INNER and isinstance(right, Column) and right.public is not None and right.type == left.type:
-        return right
-    if how is How.FULL:
-        return either(left, right)
-    return right if how is How.RIGHT else left
-
-
-def _places(frame: Frame, name: str) -> frozenset[int]:
-    return frozenset(s.place for s in frame.sources if any(fold(f.name) == fold(name) for f in s.fields))
-
-
-def _equalities(where: exp.Expr | None) -> tuple[exp.Expr, ...]:
-    """The top-level conditions of WHERE that are plain equalities of two columns."""
-    found = []
-    for node in conjunct_nodes(where):
-        if isinstance(node, exp.EQ):
-            left, right = take(node, "this", "expression")
-            if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-                found.append(node)
-    return tuple(found)
-
-
-def _visible(statement: Statement, frame: Frame, nodes: Sequence[exp.Expr]) -> tuple[Scalar, ...]:
-    """Those of the conditions all of whose names are visible already."""
-    scope, found = Scope(frame, statement), []
-    for node in nodes:
-        try:
-            if all(scope.find(column) is not None for column in take(node, "this", "expression")):
-                found.append(condition(node, scope, "WHERE"))
-        except Refused:
-            continue  # read again, and refused there, once all of FROM is visible
-    return tuple(found)
+            raise statement.refuse("DUPLICATE_ALIAS", f"two relations are called {source.alias!r}", at(one.node), "an alias of its own for each")
 
 
 # ---- public with public, private with public -----------------------------------------------------------------------------------------
@@ -260,12 +122,12 @@ def _visible(statement: Statement, frame: Frame, nodes: Sequence[exp.Expr]) -> t
 
 def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     names = public.places(left, right)
-    equal, _, frame = _conditions(statement, left.frame, right.frame, one)
+    equal, _, frame = conditions(statement, left.frame, right.frame, one)
     texts = [] if one.on is None else [public.text_of(one.on, Scope(frame, statement), names)]
     for each in equal:
         pair = equality(each)
         if pair is None:
-            raise statement.refuse("TYPE_MISMATCH", "USING of columns of two types", _at(one.node), "ON .. with an explicit CAST")
+            raise statement.refuse("TYPE_MISMATCH", "USING of columns of two types", at(one.node), "ON .. with an explicit CAST")
         texts.append(f"{names[pair[0].id]} = {names[pair[1].id]}")
     if one.how is not How.FULL:
         return public.joined(left, right, one.how.name, texts, frame)
@@ -284,33 +146,27 @@ def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How,
     """
     if how is How.FULL:
         message = "FULL JOIN would keep rows of a public table, which belong to nobody, beside private ones without a partner"
-        raise statement.refuse("FULL_JOIN", message, _at(one.node), "a LEFT JOIN from the side whose rows are to be kept")
+        raise statement.refuse("FULL_JOIN", message, at(one.node), "a LEFT JOIN from the side whose rows are to be kept")
     _check_kept(statement, bound, how is How.LEFT, one)
     made, shown = closed(statement, side)
     left, right = (shown, bound.frame) if isinstance(one.right, Bound) else (bound.frame, shown)
-    equal, others, frame = _conditions(statement, left, right, one)
+    equal, others, frame = conditions(statement, left, right, one)
     if how is How.INNER:
-        others = (*others, *(c for c in _visible(statement, frame, equalities) if _across(c, made.columns) and c not in (*equal, *others)))
+        others = (*others, *(c for c in visible(statement, frame, equalities) if across(c, made.columns) and c not in (*equal, *others)))
     on = conjoined((*equal, *others))
     if side.released is not None:
-        made, frame = fed_keys(statement, side.released, made, frame, conjuncts(on), _at(one.node))
+        made, frame = fed_keys(statement, side.released, made, frame, conjuncts(on), at(one.node))
     if how is How.LEFT:
         return Bound(Lookup(bound.rel, made, Join.LEFT, on), frame, bound.kept)
     kept = bound.kept | {made.name} if how is How.RIGHT else bound.kept
     return Bound(Lookup(bound.rel, made, Join.INNER, on), frame, kept)
 
 
-def _across(condition_: Scalar, public_columns: Sequence[Column]) -> bool:
-    """Whether an equality has one column of the public relation and one of the other."""
-    pair, own = equality(condition_), {c.id for c in public_columns}
-    return pair is not None and (pair[0].id in own) != (pair[1].id in own)
-
-
 def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> None:
     """Refuses a join that would drop rows of a public relation which an outer join below keeps."""
     if bound.kept and not keeps:
         message = "rows of a public table that an outer join keeps would be dropped again by this join"
-        raise statement.refuse("KEPT_PUBLIC", message, _at(one.node), "the outer join with the public table as the last join")
+        raise statement.refuse("KEPT_PUBLIC", message, at(one.node), "the outer join with the public table as the last join")
 
 
 # ---- private with private ------------------------------------------------------------------------------------------------------------
@@ -324,13 +180,13 @@ def _half(statement: Statement, left: Side, one: Step) -> Side:
             return replace(_public(statement, left, one.right, one), frame=left.frame)
         case Open(), Bound():
             message = f"{one.how.name} JOIN would keep rows of a public table by what is private"
-            raise statement.refuse("SEMI_PUBLIC", message, _at(one.node), "the private table on the left")
+            raise statement.refuse("SEMI_PUBLIC", message, at(one.node), "the private table on the left")
         case Bound(), Open():
             right, shown = closed(statement, one.right)
-            equal, others, _ = _conditions(statement, left.frame, shown, one)
+            equal, others, _ = conditions(statement, left.frame, shown, one)
             found = partnered(statement, left, right, (*equal, *others), one.how is How.ANTI)
         case Bound(), Bound():
-            equal, others, _ = _conditions(statement, left.frame, one.right.frame, one)
+            equal, others, _ = conditions(statement, left.frame, one.right.frame, one)
             found = partnered(statement, left, one.right, (*equal, *others), one.how is How.ANTI)
         case _:
             raise AssertionError("a relation is public or private")
@@ -348,16 +204,16 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
         right = computed(statement, right)
     if one.how in (How.RIGHT, How.FULL):
         left = computed(statement, left)
-    equal, others, frame = _conditions(statement, left.frame, right.frame, one)
-    conditions = (*equal, *others)
-    shown = conditions if one.how is not How.INNER else (*conditions, *_visible(statement, frame, equalities))
+    equal, others, frame = conditions(statement, left.frame, right.frame, one)
+    tests = (*equal, *others)
+    shown = tests if one.how is not How.INNER else (*tests, *visible(statement, frame, equalities))
     if not any(tied(statement, c, left, right) for c in shown):
         raise _unit_missing(statement, left, right, one)
-    on = untied(statement, conditions, left, right)
-    single = one_each(left.rel, conditions) or one_each(right.rel, conditions)
+    on = untied(statement, tests, left, right)
+    single = one_each(left.rel, tests) or one_each(right.rel, tests)
     if one.how is How.FULL:
         if 2 * size(left.rel) + 2 * size(right.rel) > MOST_NODES:
-            raise statement.refuse("TOO_COMPLEX", "so many FULL JOINs on one another are not supported", _at(one.node), "fewer, or LEFT JOINs")
+            raise statement.refuse("TOO_COMPLEX", "so many FULL JOINs on one another are not supported", at(one.node), "fewer, or LEFT JOINs")
         return full(statement, left, right, on, frame, single)
     join = Join.INNER if one.how is How.INNER else Join.LEFT
     first, second = (right, left) if one.how is How.RIGHT else (left, right)
@@ -367,7 +223,7 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
 def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequence[exp.Expr]) -> bool:
     """Whether no equality in WHERE, nor a condition that holds already, ties the units of two private relations, or columns of other ones."""
     frame = Frame((*left.frame.sources, *right.frame.sources), (*left.frame.merged, *right.frame.merged))
-    found = _visible(statement, frame, equalities)
+    found = visible(statement, frame, equalities)
     if isinstance(left, Bound) and isinstance(right, Bound):
         return not any(tied(statement, c, left, right) for c in found)
     one, other = ({c.id for s in each.frame.sources for f in s.fields for c in columns(f.value)} for each in (left, right))
@@ -381,11 +237,11 @@ def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> R
     message = "two private relations join on their privacy unit only, as a condition of its own (not under OR, not computed, not the null side)"
     text = suggestion(statement, left, right)
     if text is None:
-        return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), PLAIN)
+        return statement.refuse("JOIN_ON_UNIT", message, at(one.node), PLAIN)
     place = "WHERE" if one.bare else "ON"
     if one.how is not How.INNER:
         message += "; of an outer join in ON, not in WHERE"
-    return statement.refuse("JOIN_ON_UNIT", message, _at(one.node), f"AND {text} in {place}")
+    return statement.refuse("JOIN_ON_UNIT", message, at(one.node), f"AND {text} in {place}")
 
 
 def suggestion(statement: Statement, left: Side, right: Side) -> str | None:
@@ -405,9 +261,3 @@ def _tied(statement: Statement, left: Bound, right: Bound, one: tuple[str, Field
         return []
     tokens = fixes_unit(statement, functions.call("eq", f.value, g.value), firm(left.rel), firm(right.rel))
     return [(("unit",) in tokens, f"{a}.{f.name} = {b}.{g.name}")] if tokens else []
-
-
-def _at(node: exp.Join) -> exp.Expr:
-    """What of a join has a place in the text."""
-    this, on = take(node, "this", "on", "side", "kind", "method", "using")[:2]
-    return on if isinstance(on, exp.Expr) and place(on) is not None else this if isinstance(this, exp.Expr) else node

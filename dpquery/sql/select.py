@@ -15,7 +15,8 @@ from dpquery.sql import literals, peruser, public, semi
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
-from dpquery.sql.joins import chained, step
+from dpquery.sql.joinkinds import step
+from dpquery.sql.joins import chained
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
 from dpquery.sql.partners import conjoined
 from dpquery.sql.publicvalues import seated

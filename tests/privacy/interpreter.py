@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import floor, isinf, isnan
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
-import within
+from scalars import value
+from within import missing, reduced, whole, windowed
 
-from dpquery.plan.inside import total
+from dpquery.plan.inside import Whole, total
 from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed, output
 from dpquery.plan.release import (
     WEIGHT_BITS,
@@ -40,9 +40,9 @@ from dpquery.plan.release import (
     Units,
     UnitTable,
 )
-from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
-from dpquery.values.types import Kind
 
+K = TypeVar("K")
+V = TypeVar("V")
 Row = dict[int, Any]
 Owned = list[tuple[Any, Row]]
 Set = frozenset[Any]
@@ -66,8 +66,8 @@ def run(release: Release, data: Data) -> Groups:
     parts = release.table.parts
     gathered: dict[tuple[Any, ...], list[list[Cell]]] = {}
     for (_, key), values in cells.items():
-        for column, value in zip(gathered.setdefault(key, [[] for _ in parts]), values, strict=True):
-            column.append(value)
+        for column, cell in zip(gathered.setdefault(key, [[] for _ in parts]), values, strict=True):
+            column.append(cell)
     sums = {key: [_together(column) for column in columns] for key, columns in gathered.items()}
     match release.keys:
         case NoKeys():
@@ -105,11 +105,8 @@ def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) 
 
 def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Cell, ...]]:
     """Per (unit, key) the clamped integer, the set or the bins of each part, after the cap on groups."""
-    grouped: dict[tuple[Any, tuple[Any, ...]], list[Row]] = defaultdict(list)
-    for unit, row in rows(table.input, data):
-        key = tuple(value(k.value, row) for k in table.keys)
-        if keys is None or key in keys:
-            grouped[unit, key].append(row)
+    keyed = [(unit, tuple(value(k.value, row) for k in table.keys), row) for unit, row in rows(table.input, data)]
+    grouped = _by(((unit, key), row) for unit, key, row in keyed if keys is None or key in keys)
     match table.bounding:
         case GroupCap(idle=idle, groups=groups):
             kept = grouped if idle is not None else _first_groups(grouped, groups, data.salt)
@@ -123,46 +120,34 @@ def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | No
 
 
 def _first_groups(grouped: Mapping[tuple[Any, tuple[Any, ...]], list[Row]], groups: int, salt: str) -> list[tuple[Any, tuple[Any, ...]]]:
-    by_unit: dict[Any, list[tuple[Any, ...]]] = defaultdict(list)
-    for unit, key in grouped:
-        by_unit[unit].append(key)
-    return [(unit, key) for unit, own in by_unit.items() for key in sorted(own, key=lambda k: (_hash(salt, (unit, k)), repr(k)))[:groups]]
+    return [(unit, key) for unit, own in _by(grouped).items() for key in sorted(own, key=lambda k: (_hash(salt, (unit, k)), repr(k)))[:groups]]
 
 
 def _counted(part: Part, own: Sequence[Row]) -> list[Any]:
     """The integers of the rows that count."""
-    found = []
-    for row in own:
-        if part.where is None or value(part.where, row) is True:
-            x = _row(part.row, row)
-            if x is not None:
-                found.append(x)
-    return found
+    found = [_row(part.row, row) for row in own if part.where is None or value(part.where, row) is True]
+    return [x for x in found if x is not None]
 
 
 def _row(kind: One | Units | Product | Element, row: Row) -> Any:
     match kind:
         case Element(value=of):
-            return None if _missing(value(of, row)) else value(of, row)
+            return None if missing(value(of, row)) else value(of, row)
         case One(value=None):
             return 1
         case One(value=of):
-            return None if _missing(value(of, row)) else 1
+            return None if missing(value(of, row)) else 1
         case Units(value=of, step=step, low=low, high=high, centred=centred):
             x = value(of, row)
-            if _missing(x):
+            if missing(x):
                 return None
-            units = (high if x > 0 else low) if isinstance(x, float) and isinf(x) else max(low, min(high, floor(Fraction(x) / step + Fraction(1, 2))))
+            units = whole(x, Whole(step, low, high))
             return 2 * units - (low + high) if centred else units
         case Product(left=left, right=right, less=less):
             x, y = _row(left, row), _row(right, row)
             return None if x is None or y is None else x * y - less
         case _:
             assert_never(kind)
-
-
-def _missing(x: Any) -> bool:
-    return x is None or (isinstance(x, float) and isnan(x))
 
 
 def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
@@ -229,7 +214,7 @@ def _scan(rel: Scan, data: Data) -> Owned:
             at = parents[0] if parents else None
         unit = None if at is None else at[rel.unit.column]
         if unit is not None:
-            found.append((unit, {c.column.id: None if _missing(row[c.physical]) else row[c.physical] for c in rel.columns}))
+            found.append((unit, {c.column.id: None if missing(row[c.physical]) else row[c.physical] for c in rel.columns}))
     return found
 
 
@@ -284,82 +269,29 @@ def _stack(rel: Stack, data: Data) -> Owned:
 
 
 def _cap(owned: Owned, most: int, salt: str) -> Owned:
-    by_unit: dict[Any, list[Row]] = defaultdict(list)
-    for unit, row in owned:
-        by_unit[unit].append(row)
-    return [(unit, row) for unit, own in by_unit.items() for row in sorted(own, key=lambda r: (_hash(salt, r), repr(r)))[:most]]
+    return [(unit, row) for unit, own in _by(owned).items() for row in sorted(own, key=lambda r: (_hash(salt, r), repr(r)))[:most]]
 
 
 def _group(rel: Group, data: Data) -> Owned:
-    grouped: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for unit, row in rows(rel.input, data):
-        grouped[unit, *(row[key.id] for key in rel.keys)].append(row)
-    made = {at: {c.id: within.reduced(item, own, value) for c, item in rel.items} for at, own in grouped.items()}
+    grouped = _by(((unit, *(row[key.id] for key in rel.keys)), row) for unit, row in rows(rel.input, data))
+    made = {at: {c.id: reduced(item, own, value) for c, item in rel.items} for at, own in grouped.items()}
     return [(unit, {**{c.id: v for c, v in zip(rel.keys, key, strict=True)}, **made[unit, *key]}) for unit, *key in grouped]
 
 
 def _windowed(rel: Windowed, data: Data) -> Owned:
-    split: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for unit, row in rows(rel.input, data):
-        split[unit, *(row[c.id] for c in rel.partition)].append(row)
+    split = _by(((unit, *(row[c.id] for c in rel.partition)), row) for unit, row in rows(rel.input, data))
     ties = [c.id for c in output(rel.input)] if total(rel.item, rel.frame) else []
-    made = {at: within.windowed(rel.item, rel.order, rel.frame, own, ties, value) for at, own in split.items()}
+    made = {at: windowed(rel.item, rel.order, rel.frame, own, ties, value) for at, own in split.items()}
     return [(at[0], {**row, rel.column.id: x}) for at, own in split.items() for row, x in zip(own, made[at], strict=True)]
+
+
+def _by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """What goes with each key, in order."""
+    found: dict[K, list[V]] = defaultdict(list)
+    for key, one in pairs:
+        found[key].append(one)
+    return found
 
 
 def _hash(salt: str, what: Any) -> bytes:
     return hashlib.blake2b(repr((salt, what)).encode()).digest()
-
-
-# ---- expressions ---------------------------------------------------------------------------------------------------------------------
-
-
-def value(scalar: Scalar, row: Row) -> Any:
-    match scalar:
-        case Literal(value=constant):
-            return constant
-        case Column(id=id):
-            return row[id]
-        case Case(branches=branches, otherwise=otherwise):
-            for condition, result in branches:
-                if value(condition, row) is True:
-                    return value(result, row)
-            return None if otherwise is None else value(otherwise, row)
-        case Cast(arg=arg, type=type):
-            return CASTS[type.kind](x) if (x := value(arg, row)) is not None else None
-        case Call(function=function, args=args):
-            return _call(function, [value(arg, row) for arg in args])
-        case _:
-            assert_never(scalar)
-
-
-def _call(function: str, args: list[Any]) -> Any:
-    match function:
-        case "and":
-            return False if False in args else None if None in args else True
-        case "or":
-            return True if True in args else None if None in args else False
-        case "not":
-            return None if args[0] is None else not args[0]
-        case "is_null":
-            return args[0] is None
-        case "coalesce":
-            return next((a for a in args if a is not None), None)
-        case _:
-            return None if None in args else STRICT[function](*args)
-
-
-CASTS: dict[Kind, Callable[[Any], Any]] = {Kind.FLOAT: float}
-STRICT: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "mod": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "in": lambda a, *many: a in many,
-}

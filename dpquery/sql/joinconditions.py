@@ -1,0 +1,103 @@
+"""The conditions of a join: ON, USING, NATURAL, and the equalities of WHERE that count in it; and what is visible above it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan import functions
+from dpquery.plan.coerce import Mismatch
+from dpquery.plan.scalar import Column, Scalar, conjuncts
+from dpquery.sql.fields import take
+from dpquery.sql.fulljoins import either
+from dpquery.sql.joinkinds import How, Step, at
+from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.refuse import near
+from dpquery.sql.rowwise import condition, conjunct_nodes
+from dpquery.sql.sides import equality
+
+
+def _joined_frame(left: Frame, right: Frame, merged: Sequence[Merged]) -> Frame:
+    sources = sorted((*left.sources, *right.sources), key=lambda s: s.place)
+    replaced = {fold(m.name) for m in merged}
+    kept = [m for m in (*left.merged, *right.merged) if fold(m.name) not in replaced]
+    return Frame(tuple(sources), (*kept, *merged))
+
+
+def conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...], Frame]:
+    """The equalities of USING, the conditions of ON, and what is visible above the join. `left` and `right` are as written."""
+    names = _natural(left, right) if one.natural else tuple(one.using)
+    if one.natural and not names:
+        raise statement.refuse("JOIN_CONDITION", "NATURAL JOIN of relations without a common column", at(one.node), "ON .. with the condition")
+    equal, merged = [], []
+    for node in names:
+        name = identifier(node)
+        a, b = _only(statement, left, name, node), _only(statement, right, name, node)
+        try:
+            equal.append(functions.call("eq", a.value, b.value))
+            merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
+        except Mismatch as wrong:
+            raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", at(one.node), wrong.instead) from None
+    frame = _joined_frame(left, right, merged)
+    on = () if one.on is None else conjuncts(condition(one.on, Scope(frame, statement), "ON"))
+    return tuple(equal), on, frame
+
+
+def _natural(left: Frame, right: Frame) -> tuple[exp.Identifier, ...]:
+    known = {fold(name) for name in right.names()}
+    return tuple(exp.to_identifier(name) for name in left.names() if fold(name) in known)
+
+
+def _only(statement: Statement, frame: Frame, name: str, node: exp.Identifier) -> Field:
+    found = frame.find(name)
+    if not found:
+        message = f"USING: no column {name!r} on one side{near(name, frame.names())}"
+        raise statement.refuse("UNKNOWN_COLUMN", message, node, "a column of both sides, or ON with the condition")
+    if len(found) > 1:
+        message = f"USING: several columns {name!r} on one side"
+        raise statement.refuse("AMBIGUOUS_COLUMN", message, node, "ON with the tables' names in front of the columns")
+    return found[0]
+
+
+def _value(left: Scalar, right: Scalar, how: How) -> Scalar:
+    """What a merged column stands for: of an inner join the public column, where there is one of the same type; equal rows hold equal values."""
+    if how is How.INNER and isinstance(right, Column) and right.public is not None and right.type == left.type:
+        return right
+    if how is How.FULL:
+        return either(left, right)
+    return right if how is How.RIGHT else left
+
+
+def _places(frame: Frame, name: str) -> frozenset[int]:
+    return frozenset(s.place for s in frame.sources if any(fold(f.name) == fold(name) for f in s.fields))
+
+
+def equalities_of(where: exp.Expr | None) -> tuple[exp.Expr, ...]:
+    """The top-level conditions of WHERE that are plain equalities of two columns."""
+    found = []
+    for node in conjunct_nodes(where):
+        if isinstance(node, exp.EQ):
+            left, right = take(node, "this", "expression")
+            if isinstance(left, exp.Column) and isinstance(right, exp.Column):
+                found.append(node)
+    return tuple(found)
+
+
+def visible(statement: Statement, frame: Frame, nodes: Sequence[exp.Expr]) -> tuple[Scalar, ...]:
+    """Those of the conditions all of whose names are visible already."""
+    scope, found = Scope(frame, statement), []
+    for node in nodes:
+        try:
+            if all(scope.find(column) is not None for column in take(node, "this", "expression")):
+                found.append(condition(node, scope, "WHERE"))
+        except Refused:
+            continue  # read again, and refused there, once all of FROM is visible
+    return tuple(found)
+
+
+def across(condition_: Scalar, public_columns: Sequence[Column]) -> bool:
+    """Whether an equality has one column of the public relation and one of the other."""
+    pair, own = equality(condition_), {c.id for c in public_columns}
+    return pair is not None and (pair[0].id in own) != (pair[1].id in own)

@@ -1,0 +1,73 @@
+"""One join as written: its kind, or the refusal of kinds that are not supported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from sqlglot import exp
+
+from dpquery.sql.fields import take
+from dpquery.sql.names import Statement
+from dpquery.sql.refuse import place
+from dpquery.sql.sides import Side
+
+
+class How(Enum):
+    INNER = auto()
+    LEFT = auto()
+    RIGHT = auto()
+    FULL = auto()
+    SEMI = auto()
+    ANTI = auto()
+
+
+MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT, How.FULL: How.FULL}
+HALVES = (How.SEMI, How.ANTI)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One join as written: what is joined, how, and on what. `bare` is a comma or (`crossed`) a CROSS JOIN: its condition can only stand in WHERE."""
+
+    node: exp.Join
+    right: Side
+    how: How
+    on: exp.Expr | None
+    using: tuple[exp.Identifier, ...]
+    natural: bool = False
+    bare: bool = False
+    crossed: bool = False
+
+
+OTHER_KINDS = {
+    "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
+    "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
+}
+
+
+def step(statement: Statement, node: exp.Join, right: Side) -> Step:
+    """The join as written; refuses kinds that are not supported, each by its own code."""
+    _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
+    words = [str(word).upper() for word in (side, kind, method) if word]
+    for word in words:
+        if word in OTHER_KINDS:
+            code, instead = OTHER_KINDS[word]
+            raise statement.refuse(code, f"{word} JOIN is not supported", at(node), instead)
+        if word not in ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
+            raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", at(node), "INNER, LEFT, RIGHT, FULL or CROSS JOIN")
+    how = next((each for each in (*HALVES, How.LEFT, How.RIGHT, How.FULL) if each.name in words), How.INNER)
+    natural, names = "NATURAL" in words, tuple(using or ())
+    bare = on is None and not names and not natural
+    if bare and how is not How.INNER:
+        raise statement.refuse("JOIN_CONDITION", f"{how.name} JOIN has no condition", at(node), "ON .. or USING (..)")
+    for name in names:
+        if not isinstance(name, exp.Identifier):
+            raise statement.refuse("USING", "USING takes names of columns", name, "ON .. with the condition")
+    return Step(node, right, how, on, names, natural, bare, "CROSS" in words)
+
+
+def at(node: exp.Join) -> exp.Expr:
+    """What of a join has a place in the text."""
+    this, on = take(node, "this", "on", "side", "kind", "method", "using")[:2]
+    return on if isinstance(on, exp.Expr) and place(on) is not None else this if isinstance(this, exp.Expr) else node
