@@ -61,7 +61,7 @@ def _after_fork() -> None:
     _ENGINE.con = None
 
 
-if hasattr(os, "register_at_fork"):
+if hasattr(os, "register_at_fork"):  # pragma: no branch: where there is no fork, there is none to come after
     os.register_at_fork(after_in_child=_after_fork)
 
 

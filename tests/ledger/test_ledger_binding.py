@@ -8,7 +8,7 @@ from ledger_shop import Shop
 
 from dpquery import ledger
 from dpquery.errors import Fault, Refused
-from dpquery.ledger import binding
+from dpquery.ledger import binding, creation
 from dpquery.schema.model import Column, FileKind, Files, Table
 from dpquery.values.types import INTEGER
 
@@ -100,6 +100,40 @@ def test_files_have_one_id_file_for_each_pattern(shop: Shop) -> None:
     binding.places(schema)[2].unlink()
     with pytest.raises(Fault):
         shop.open(schema)
+
+
+def test_files_that_another_pattern_bound_are_not_free(shop: Shop) -> None:
+    """Whether they are named one by one or by a pattern; an id file that names no file of theirs, or cannot be read, binds none of them."""
+    data = shop.folder / "data"
+    data.mkdir()
+    for name in ("a.parquet", "b.parquet"):
+        (data / name).write_bytes(b"rows")
+    shop.create(shop.schema(source=None, tables={"users": table("users", "data/*.parquet")}))
+    for pattern in ("data/a.parquet", "data/[ab].parquet"):
+        with pytest.raises(Refused) as caught:
+            binding.free(shop.schema(source=None, tables={"users": table("users", pattern)}))
+        assert caught.value.code == "SOURCE_BOUND"
+    (shop.folder / "other.parquet").write_bytes(b"rows")
+    (shop.folder / ".unread.ledger-id").mkdir()
+    binding.free(shop.schema(source=None, tables={"users": table("users", "other.parquet")}))
+
+
+def test_an_id_file_that_cannot_be_read_names_no_ledger(shop: Shop) -> None:
+    schema = shop.schema()
+    shop.create(schema)
+    place = binding.places(schema)[0]
+    place.unlink()
+    place.mkdir()
+    with pytest.raises(Fault) as caught:
+        shop.open(schema)
+    assert caught.value.code == "LEDGER_FOREIGN"
+    assert "names `nothing`" in caught.value.message
+
+
+def test_the_files_of_a_ledger(shop: Shop) -> None:
+    """Its own, those that SQLite keeps beside it, and those that bind the data."""
+    names = [path.name for path in creation.files(shop.schema(), shop.path)]
+    assert names == ["shop.ledger", "shop.ledger-wal", "shop.ledger-shm", "shop.ledger-journal", "shop.duckdb.ledger-id"]
 
 
 def test_creation_is_all_or_nothing(shop: Shop) -> None:

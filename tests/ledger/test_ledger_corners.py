@@ -167,6 +167,31 @@ def test_a_child_leaves_its_parents_connection_alone(shop: Shop) -> None:
     assert inherited in store._inherited
 
 
+def test_a_child_of_a_process_that_had_no_connection_makes_its_own(shop: Shop) -> None:
+    store = shop.begin()._store
+    assert isinstance(store, sqlite.SqliteStore)
+    store.close()
+    store._process = -1
+    store._after_fork()
+    assert (store._process, store._inherited) == (os.getpid(), [])
+
+
+def test_errors_of_sqlite_outside_a_transaction_are_faults_too() -> None:
+    busy = sqlite3.OperationalError("database is locked")
+    busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+
+    def connecting() -> None:
+        with sqlite._faults():
+            raise busy
+
+    assert fault(connecting).code == "LEDGER_LOCKED"
+
+
+def test_a_path_that_the_system_refuses_is_a_fault(tmp_path: Path) -> None:
+    told = fault(lambda: sqlite._file(tmp_path / ("x" * 300)))
+    assert told.code == "LEDGER_FAILED"
+
+
 # ---- a new ledger's place ----------------------------------------------------------------------------------------------------------------
 
 

@@ -153,6 +153,13 @@ def test_ladder_is_fixed_in_advance_and_adds_up() -> None:
     assert policy.ladder(account("3", "0")) == ()
 
 
+def test_a_rung_without_an_epsilon_ends_the_ladder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No delta above 0 gives none; if one did, nothing would be read from there on."""
+    given = iter([Fraction(1, 10), None])
+    monkeypatch.setattr(policy.convert, "epsilon_up", lambda *_: next(given))
+    assert [rung.epsilon for rung in policy.ladder(account("3", "1e-6"))] == [Decimal("0.1")]
+
+
 def test_words_of_a_refusal() -> None:
     one = after(account("1", "1e-6"), laplace("0.75"))
     said = policy.over_budget(one, one, Amounts.of(laplace("0.5")))

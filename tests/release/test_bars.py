@@ -14,7 +14,7 @@ from dpquery.mechanisms import Noise
 from dpquery.plan.draft import Affine, Combined, Constant, Operation, Output, Ratio
 from dpquery.plan.release import Aggregate, Mechanism
 from dpquery.plan.scalar import Interval
-from dpquery.release.bars import Part, Released, intervals
+from dpquery.release.bars import Part, Released, _exact, intervals
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import FLOAT, INTEGER
 
@@ -95,3 +95,9 @@ def test_bars_follow_the_rows_of_the_answer() -> None:
     found = bars(of(Operation.SUBTRACT, A, B), ([10, 5_000], [0, 0], [0, 0], [0, 0]), rows=[1, 1, 0])
     assert len(found) == 3
     assert found[0] == found[1] != found[2]
+
+
+def test_a_bar_without_finite_ends_bounds_nothing_that_is_computed_from_it() -> None:
+    for bar in (None, (float("-inf"), 3.0), (0.0, float("inf"))):
+        assert _exact(bar) is None
+    assert _exact((0.5, 3.0)) == (Fraction(1, 2), 3)

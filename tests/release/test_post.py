@@ -129,6 +129,12 @@ def test_generated_rows_are_stopped_before_the_charge(monkeypatch: pytest.Monkey
     assert refused.value.code == "POST_TOO_SLOW"
 
 
+def test_a_type_that_cannot_be_handed_over_is_refused_before_the_charge() -> None:
+    with pytest.raises(Refused) as refused:
+        post.check(asked("SELECT INTERVAL 1 DAY FROM noisy"), COLUMNS)
+    assert refused.value.code == "OUTPUT_TYPE"
+
+
 def test_a_value_that_does_not_fit_its_type_is_a_fault() -> None:
     with pytest.raises(Fault) as broken:
         rows("SELECT * FROM noisy", [("a0", INTEGER, [2**63])])
