@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import tanh
@@ -12,6 +12,7 @@ import random_plans as rp
 from interpreter import Data, Groups, run
 
 from dpquery.plan.draft import Draft
+from dpquery.plan.rel import Private
 from dpquery.plan.release import Mechanism, Release
 from dpquery.privacy import Facts, Priced, Sensitivity, bound
 from dpquery.values.types import Adjacency
@@ -86,9 +87,17 @@ class Sample:
         return rp.together(self.units, self.public)
 
 
-def sample(seed: int, adjacency: Adjacency = Adjacency.ADD_REMOVE, units: int = 4, shares: bool = False) -> Sample:
+def sample(
+    seed: int | str,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    units: int = 4,
+    shares: bool = False,
+    made: Callable[[rp.World], Private] | None = None,
+) -> Sample:
+    """A sample over any relation, or over what is made."""
     random = Random(seed)
-    plan = rp.shared(random, rp.draft(random)) if shares else rp.draft(random)
+    plan = rp.draft(random, made)
+    plan = rp.shared(random, plan) if shares else plan
     public = rp.publics(random, plan)
     data = {u: rp.unit_rows(random, u, random.choice([3, 5, 9])) for u in range(1, units + 1)}
     found = rp.facts(plan, rp.together(data, public), random)

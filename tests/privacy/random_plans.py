@@ -149,37 +149,65 @@ def condition(random: Random, known: Sequence[Column]) -> Scalar:
     return call(random.choice(["eq", "ne", "lt", "ge"]), one, literal(random.randint(0, 6), INTEGER))
 
 
+Below = Callable[[], Private]  # makes what a node stands on
+
+
 def relation(world: World, depth: int) -> Private:
     random = world.random
     if depth == 0:
-        return world.scan(random.choice(["users", "orders", "orders", "items"]))
-    match random.randrange(14):
-        case 12:
-            return _windowed(world, relation(world, depth - 1))
-        case 8:
-            return _group(world, relation(world, depth - 1))
-        case 0 | 1:
-            below = relation(world, depth - 1)
-            return Keep(below, condition(random, output(below)))
-        case 2:
-            below = relation(world, depth - 1)
-            computed = number(random, output(below))
-            return Compute(below, ((world.column("n", computed.type), computed),))
-        case 3 | 13:
-            return _lookup(world, relation(world, depth - 1))
-        case 4:
+        return over(world, "Scan")
+    return over(world, NODES[random.randrange(14)], lambda: relation(world, depth - 1), lambda: _right(world, depth))
+
+
+NODES = {
+    **dict.fromkeys((0, 1), "Keep"),
+    2: "Compute",
+    **dict.fromkeys((3, 13), "Lookup"),
+    4: "path",
+    **dict.fromkeys((5, 7), "Semi"),
+    6: "Stack",
+    8: "Group",
+    9: "null side",
+    **dict.fromkeys((10, 11), "Match"),
+    12: "Windowed",
+}
+"""The productions of relations, by the node that they make as a rule."""
+
+
+def over(world: World, node: str, below: Below | None = None, right: Below | None = None) -> Private:
+    """A relation with this node on top, or one close to it; without `below` it stands on tables."""
+    random = world.random
+    below = below or (lambda: over(world, "Scan"))
+    match node:
+        case "Scan":
+            return world.scan(random.choice(["users", "orders", "orders", "items"]))
+        case "Windowed":
+            return _windowed(world, below())
+        case "Group":
+            return _group(world, below())
+        case "Keep":
+            held = below()
+            return Keep(held, condition(random, output(held)))
+        case "Compute":
+            held = below()
+            computed = number(random, output(held))
+            return Compute(held, ((world.column("n", computed.type), computed),))
+        case "Lookup":
+            return _lookup(world, below())
+        case "path":
             return _along_the_path(world)
-        case 5 | 7:
-            return _semi(world, relation(world, depth - 1), depth)
-        case 6:
-            return _stack(world, relation(world, depth - 1), relation(world, depth - 1))
-        case 9:
+        case "Semi":
+            return _semi(world, below(), below)
+        case "Stack":
+            return _stack(world, below(), below())
+        case "null side":
             return _null_side(world)
+        case "Match":
+            left, other = below(), (right or below)()
+            on = condition(random, (*output(left), *output(other))) if random.random() < 0.4 else None
+            return Match(left, other, random.choice([Join.INNER, Join.LEFT]), on)
         case _:
-            left = relation(world, depth - 1)
-            right = _right(world, depth)
-            on = condition(random, (*output(left), *output(right))) if random.random() < 0.4 else None
-            return Match(left, right, random.choice([Join.INNER, Join.LEFT]), on)
+            raise AssertionError(node)
 
 
 def _right(world: World, depth: int) -> Private:
@@ -271,9 +299,9 @@ def _null_side(world: World) -> Private:
     return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 
-def _semi(world: World, left: Private, depth: int) -> Private:
+def _semi(world: World, left: Private, below: Below) -> Private:
     random = world.random
-    right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else relation(world, depth - 1)
+    right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else below()
     if random.random() < 0.1:
         right = world.released(random.choice(list(Filling)), STRING, INTEGER)
     theirs = right.columns if isinstance(right, Public) else output(right)
@@ -328,10 +356,10 @@ def _released(world: World, below: Private) -> Private:
 # ---- random drafts -------------------------------------------------------------------------------------------------------------------
 
 
-def draft(random: Random) -> Draft:
-    """A draft that may be refused only for the combinations that are refused by name."""
+def draft(random: Random, made: Callable[[World], Private] | None = None) -> Draft:
+    """A draft, over the relation that is made; it may be refused only for the combinations that are refused by name."""
     world = World(random)
-    rel = relation(world, random.randrange(4))
+    rel = relation(world, random.randrange(4)) if made is None else made(world)
     held = output(rel)
     keys = tuple(_key(random, held, i) for i in range(random.choice([0, 1, 1, 1, 2])))
     public = bool(keys) and random.random() < 0.5
