@@ -131,7 +131,7 @@ def test_generated_rows_are_stopped_before_the_charge(monkeypatch: pytest.Monkey
 
 def test_a_type_that_cannot_be_handed_over_is_refused_before_the_charge() -> None:
     with pytest.raises(Refused) as refused:
-        post.check(asked("SELECT INTERVAL 1 DAY FROM noisy"), COLUMNS)
+        post.check(asked("SELECT INTERVAL 1 DAY FROM noisy"), {"noisy": COLUMNS})
     assert refused.value.code == "OUTPUT_TYPE"
 
 
