@@ -210,6 +210,7 @@ class Grouped(Lifter):
     below: Over = field(kw_only=True)
     keys: list[exp.Expr] = field(default_factory=list)  # lifted
     calls: list[str] = field(default_factory=list)
+    extremes: dict[str, Type] = field(default_factory=dict)  # calls that give one of the values of a column, whose type they have
 
     @property
     def table(self) -> str:
@@ -263,7 +264,9 @@ class Grouped(Lifter):
                 inner, where = take(node, "this", "expression")
                 if isinstance(inner, WRAPPERS):
                     raise self.statement.refuse("AGGREGATE", "this aggregate of released values is not supported", node, OFFERED)
-                return f"{self._call(inner)} FILTER (WHERE {written(self.below.cell(take(where, 'this')[0]))})"
+                plain = self._call(inner)
+                text = f"{plain} FILTER (WHERE {written(self.below.cell(take(where, 'this')[0]))})"
+                return self._extreme(text, self.extremes.get(plain))
             case exp.Count():
                 return self._count(node)
             case exp.CountIf():
@@ -275,10 +278,16 @@ class Grouped(Lifter):
             case exp.Min() | exp.Max() | exp.Median():
                 (this,) = take(node, "this")
                 self._check_plain(this, node)
-                return f"{PLAIN[type(node)]}({written(self.below.cell(this))})"
+                cell = self.below.cell(this)
+                return self._extreme(f"{PLAIN[type(node)]}({written(cell)})", None if isinstance(node, exp.Median) else self.below.kind(cell.name))
             case _:
                 what = self.statement.spelled(node)
                 raise self.statement.refuse("AGGREGATE", f"{what} of released values is not supported", node, OFFERED)
+
+    def _extreme(self, text: str, kind: Type | None) -> str:
+        if kind is not None:
+            self.extremes[text] = kind
+        return text
 
     def _check_plain(self, this: exp.Expr, node: exp.Expr) -> None:
         if isinstance(this, exp.Distinct | exp.Order | exp.Limit | exp.HavingMax | exp.Star):
@@ -302,6 +311,8 @@ class Grouped(Lifter):
             return INTEGER
         if name.startswith("a") and self.calls[int(name[1:])].startswith("count("):
             return INTEGER
+        if name.startswith("a"):
+            return self.extremes.get(self.calls[int(name[1:])])
         found = self._cell(name) if name[0] in "ky" else None
         return None if found is None else found.type
 

@@ -78,6 +78,8 @@ BY_ITEM = "SELECT item, COUNT(*) AS n FROM orders GROUP BY item"
 LISTS = (
     f"SELECT COUNT(*) AS n FROM orders WHERE item IN (SELECT item FROM ({BY_ITEM} HAVING n > 60 ORDER BY n DESC LIMIT 10))",
     f"SELECT COUNT(*) AS n FROM orders WHERE item NOT IN (SELECT item FROM ({BY_ITEM}) WHERE n > 60)",
+    f"SELECT MIN(item) AS low, COUNT(*) AS n FROM ({BY_ITEM}) AS r WHERE item > (SELECT MIN(item) FROM ({BY_ITEM}))",
+    f"SELECT COUNT(*) AS n FROM orders WHERE item = (SELECT MAX(item) FILTER (WHERE n > 60) FROM ({BY_ITEM}))",
     f"WITH r AS ({BY_ITEM}) SELECT item, SUM(amount) AS s FROM orders WHERE item IN (SELECT item FROM r WHERE n > 60) GROUP BY item ORDER BY 1",
     f"WITH r AS ({BY_ITEM}) SELECT r.item, SUM(amount) AS s FROM orders JOIN r ON orders.item = r.item GROUP BY r.item ORDER BY 1",
     f"WITH r AS ({BY_ITEM}) SELECT item, COUNT(amount) AS n FROM orders RIGHT JOIN r USING (item) WHERE item <> 'b' GROUP BY item ORDER BY 1",
