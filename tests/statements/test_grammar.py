@@ -86,7 +86,8 @@ def several() -> tuple[Question, ...]:
         found.append(read(f"SELECT count(*) AS n, (SELECT count(*) FROM {unit}) AS m FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} UNION ALL SELECT count(*) FROM {unit}", one.schema))
         found.append(read(f"SELECT count(*) AS n FROM {unit} WHERE 3 < (SELECT count(*) FROM {unit})", one.schema))
-        found += [read(f"SELECT {times}count(*) / count(*) AS share FROM {unit}", one.schema) for times in ("", "100 * ")]
+        some = one.tables[unit].columns[-1].name
+        found += [read(f"SELECT {times}count({some}) / count(*) AS share FROM {unit}", one.schema) for times in ("", "100 * ")]
         found += [read(text, one.schema) for text in lists(one)]
         found.append(read(f"SELECT count(*) / count(DISTINCT uid) AS n FROM {unit}", one.schema))
         one.con.close()
