@@ -9,12 +9,13 @@ from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import COUNT
 from dpquery.aggregates.distinct import DISTINCT
 from dpquery.aggregates.mean import MEAN
+from dpquery.aggregates.mode import MODE
 from dpquery.aggregates.pair import PAIRS
 from dpquery.aggregates.quantile import QUANTILE
 from dpquery.aggregates.spread import SPREADS
 from dpquery.aggregates.total import TOTAL
 from dpquery.aggregates.units import UNITS
 
-CARDS: Mapping[str, Card] = MappingProxyType({card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE)})
+CARDS: Mapping[str, Card] = MappingProxyType({card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, MODE)})
 
 __all__ = ["CARDS", "Bar", "Card", "Planned"]

@@ -21,17 +21,18 @@ class Planned:
 
     `step` is what one integer of the first part is worth (for a mean: one whole grid unit of its values, two of its half units). `notes` say how
     it is bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
-    `quantile` which one it is.
+    `quantile` which one it is, `values` what is counted, of which the most frequent one is shown.
     """
 
     parts: tuple[Part, ...]
     type: Type
     step: Fraction
-    bounds: Interval
+    bounds: Interval | None
     notes: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
     less: tuple[int, ...] = ()
     quantile: Quantile | None = None
+    values: tuple[Value, ...] = ()
 
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]

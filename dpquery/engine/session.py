@@ -256,6 +256,7 @@ class Session:
             *told,
             *lost,
             *answers.valueless(how.outputs, table, places),
+            *answers.doubtful(places, prepared.ask.confidence),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
         table, bars = edges.filled(how.outputs, table, bars, places, prepared.ask.confidence)

@@ -10,7 +10,7 @@ from dpquery.errors import Position
 from dpquery.plan.rel import Filling, Private, Public
 from dpquery.plan.release import Key, KeySource, Mechanism
 from dpquery.plan.scalar import Interval, Scalar
-from dpquery.values.types import Type
+from dpquery.values.types import Type, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class AggregateAsk:
     """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
 
     `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
-    argument. `fraction` says which quantile it is; `discrete`: one of the values. `name` is its column in the noisy table.
+    argument. `fraction` says which quantile it is; `discrete`: one of the values. `values` are those that may be the most frequent one. `name` is its
+    column in the noisy table.
     """
 
     name: str
@@ -33,6 +34,7 @@ class AggregateAsk:
     other: Scalar | None = None
     fraction: Fraction | None = None
     discrete: bool = False
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

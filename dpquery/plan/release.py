@@ -295,7 +295,7 @@ class Aggregate:
 
     `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
     bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
-    `quantile` which one it is.
+    `quantile` which one it is, `values` what is counted, of which the most frequent one is shown.
     """
 
     name: str
@@ -310,6 +310,7 @@ class Aggregate:
     cuts: tuple[str, ...] = ()
     less: tuple[int, ...] = ()
     quantile: Quantile | None = None
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

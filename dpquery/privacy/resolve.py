@@ -225,7 +225,7 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> P
 def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Aggregate:
     """The aggregate, with its parts numbered as the release has them."""
     own = tuple(parts.index(part) for part in found.parts)
-    more = found.notes, found.cuts, found.less, found.quantile
+    more = found.notes, found.cuts, found.less, found.quantile, found.values
     return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more)
 
 

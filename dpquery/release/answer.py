@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from dpquery.aggregates import CARDS
+from dpquery.aggregates import CARDS, mode
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
@@ -186,6 +186,19 @@ def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tup
         missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
         if missing:
             said.append(f"{output.name}: NULL in {missing} of {len(whole)} rows: what overflows or divides by zero above the noise has no value.")
+    return tuple(said)
+
+
+def doubtful(tables: Tables, confidence: Fraction) -> tuple[str, ...]:
+    """A word on each mode that does not lead by as much as the noise may have moved it."""
+    said = []
+    for released in tables.values():
+        for one in released.release.aggregates:
+            if one.values:
+                close = mode.close(one, _sums(one, released.noisy), [released.priced.noises[i] for i in one.parts], confidence)
+                rows = [close[row] for row in released.rows if row is not None]
+                if any(rows):
+                    said.append(f"{one.label}: in {sum(rows)} of {len(rows)} rows another value may be as frequent: it leads by less than the noise.")
     return tuple(said)
 
 

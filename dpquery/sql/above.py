@@ -16,6 +16,7 @@ from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
 from dpquery.sql.lift import Lifter, Where
+from dpquery.sql.modes import MODE
 from dpquery.sql.names import Statement, column_name, fold
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
@@ -111,7 +112,9 @@ class Above(Lifter):
     def own(self, name: str) -> Cell | None:
         if name.startswith("k"):
             return Cell(name, self.kind(name))
-        return Cell(name, self.kind(name), True, Affine(name)) if name.startswith("a") else None
+        if not name.startswith("a"):
+            return None
+        return Cell(name, self.kind(name), True, None if self.card(name) == MODE else Affine(name))  # a value among others has no ends
 
     def card(self, name: str) -> str:
         return next((ask.card for ask in self.asks if ask.name == name), None) or self.statement.cards[name]
@@ -119,6 +122,8 @@ class Above(Lifter):
 
 def _type_of(ask: AggregateAsk) -> Type:
     """The type of a released aggregate."""
+    if ask.card == MODE and ask.argument is not None:
+        return ask.argument.type
     if ask.card not in ("count", "units", "distinct", "total"):
         return FLOAT
     return INTEGER if ask.card != "total" or ask.argument is None else ask.argument.type

@@ -1,5 +1,5 @@
-"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, moments and quantiles, each with FILTER and
-contribution bounds."""
+"""Aggregates of the statement as asks: COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, moments, quantiles and MODE, each with FILTER
+and contribution bounds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.release import LEAST_PRICE
-from dpquery.plan.scalar import Column, Interval, Literal, Scalar
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns
 from dpquery.privacy.locality import owning
-from dpquery.sql import edges, quantiles
+from dpquery.sql import edges, modes, quantiles
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
@@ -23,6 +23,7 @@ from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
+from dpquery.values.types import BOOLEAN, DATE, TIMESTAMP, Value
 
 MOMENTS: Mapping[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop",
@@ -54,7 +55,7 @@ def _unit_or_null(value: Scalar, units: set[int]) -> bool:
 def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> AggregateAsk:
     """What the aggregate asks for; its name is still empty. Refuses aggregates that no card answers, each by its own code."""
     inner, where = _filtered(node, scope)
-    card, argument = _quantile(statement, inner, scope)
+    card, argument = _quantile(statement, inner, scope) if modes.node(inner) is None else _mode(statement, inner, scope, rel)
     while isinstance(inner, exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls):
         inner = take(inner, "this", "expression")[0]  # of quantiles, and of aggregates that are refused
     if not card:
@@ -73,6 +74,7 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         other=argument.other,
         fraction=argument.fraction,
         discrete=argument.discrete,
+        values=argument.values,
     )
 
 
@@ -92,13 +94,14 @@ def _and(one: Scalar | None, other: Scalar | None) -> Scalar | None:
 
 
 class Argument(NamedTuple):
-    """What is counted or summed, a further condition on the row, a second argument, and which quantile it is."""
+    """What is counted or summed, a further condition on the row, a second argument, which quantile it is, and the values that a mode is one of."""
 
     value: Scalar | None = None
     where: Scalar | None = None
     other: Scalar | None = None
     fraction: Fraction | None = None
     discrete: bool = False
+    values: tuple[Value, ...] = ()
 
 
 def _quantile(statement: Statement, node: exp.Expr, scope: Scope) -> tuple[str, Argument]:
@@ -109,6 +112,16 @@ def _quantile(statement: Statement, node: exp.Expr, scope: Scope) -> tuple[str, 
     inner = take(node, "this", "expression")[0] if isinstance(node, exp.WithinGroup) else node
     value = _number(statement, found.of, inner, scope, statement.spelled(inner))
     return "quantile", Argument(value, fraction=found.fraction, discrete=found.discrete)
+
+
+def _mode(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:
+    """The most frequent value of those on a list."""
+    inner = modes.node(node) or node
+    value = expression(_plain(statement, modes.of(statement, node), inner), scope, "MODE")
+    if any(column.id in unit_columns(rel) | owning(rel) for column in columns(value)):
+        message = "MODE of the privacy unit would show one unit"
+        raise statement.refuse("UNIT_AS_OUTPUT", message, node, "MODE(x) of another column")
+    return modes.MODE, Argument(value, values=modes.values(statement, value, node, rel))
 
 
 def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:
@@ -133,9 +146,24 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
             return MOMENTS[type(node)], _pair(statement, node, scope)
         case exp.Anonymous() if called(node) in ("mean", "count_star"):
             return _by_name(statement, node, scope)
+        case exp.Min() | exp.Max():
+            raise statement.refuse("MIN_MAX", f"{statement.spelled(node)} shows the value of one row", node, _extreme(statement, node, scope))
         case _:
             answer = unanswered(node)
             raise statement.refuse(answer.code, f"{statement.spelled(node)} {answer.why}", node, answer.instead)
+
+
+def _extreme(statement: Statement, node: exp.Expr, scope: Scope) -> str:
+    """What to write instead of MIN and MAX: what takes values of the argument's type."""
+    this, _ = take(node, "this", "expressions")
+    this = take(this, "expressions")[0][0] if isinstance(this, exp.Distinct) else this
+    kind = expression(_plain(statement, this, node), scope, statement.spelled(node)).type
+    if kind.numeric:
+        least = isinstance(node, exp.Min)
+        return f"QUANTILE_CONT(x, {'0.01' if least else '0.99'}) for about the {'smallest' if least else 'largest'} number; or COUNT(*) with GROUP BY"
+    if kind in (DATE, TIMESTAMP):
+        return "COUNT(*) with GROUP BY date_trunc('month', x), for the periods that enough people are in"
+    return "COUNT_IF(x)" if kind == BOOLEAN else "COUNT(*) with GROUP BY x"
 
 
 def _pair(statement: Statement, node: exp.Expr, scope: Scope) -> Argument:
@@ -195,7 +223,8 @@ def _plain(statement: Statement, this: exp.Expr, node: exp.Expr) -> exp.Expr:
         case exp.Order():
             raise statement.refuse("AGGREGATE_ORDER_BY", "ORDER BY inside an aggregate is not supported", node, "the aggregate without it")
         case exp.Distinct():
-            raise statement.refuse("DISTINCT_AGGREGATE", "DISTINCT inside SUM and AVG is not supported", node, "the aggregate without it")
+            message = f"DISTINCT inside {statement.spelled(node)} is not supported"
+            raise statement.refuse("DISTINCT_AGGREGATE", message, node, "the aggregate without it, or COUNT(DISTINCT x)")
         case exp.Limit() | exp.HavingMax():
             raise statement.refuse("AGGREGATE_CLAUSE", "LIMIT and HAVING inside an aggregate are not supported", node, "the aggregate without it")
         case exp.Star():

@@ -56,6 +56,18 @@ def bins(key: Scalar, known: Sequence[Scalar]) -> Bins | None:
     return None
 
 
+def values(key: Scalar, known: Sequence[Scalar]) -> tuple[Value, ...] | None:
+    """All values of an expression of which bounds leave finitely many by themselves: truth values, whole numbers, days."""
+    if key.type == BOOLEAN:
+        return None if isinstance(key, Literal) else (False, True)
+    if any(islice(walk(key), MOST_NODES, None)):
+        return None
+    if key.type == DATE:
+        return _days(key, key, known)
+    bounded: dict[Scalar, Scalar] = {one: replace(one, declared=found) for one in columns(key) if (found := _bounds(one, known)) is not None}
+    return _wholes(key, replaced(key, bounded))
+
+
 def _is_binning(part: Scalar) -> bool:
     match part:
         case Call(function=name):

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from math import prod
 
 from sqlglot import exp
 
-from dpquery.plan.coerce import Mismatch, convert, rescaled
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
-from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar, columns, replaced
+from dpquery.plan.scalar import Column, Literal, Scalar, columns, replaced
 from dpquery.plan.scalar import walk as parts
 from dpquery.sql import edges
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.bins import MOST, bins
 from dpquery.sql.fields import take
+from dpquery.sql.listed import alternatives, results
 from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import called, is_aggregate
-from dpquery.values.types import BOOLEAN, INTEGER, Kind, Type, Value
+from dpquery.values.types import BOOLEAN, Kind, Value
 
 MOST_KEYS = 32
 SETS: dict[type[exp.Expr], tuple[str, str]] = {
@@ -209,10 +208,10 @@ def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: froze
     if isinstance(value, Column) and value.values is not None and value.id in steady:
         return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
     for fact in known:
-        listed = _listed(fact, value, key.type)
+        listed = alternatives(fact, value, key.type)
         if listed is not None:
             return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune, whole=True)
-    branches = _branches(value, key.type)
+    branches = results(value, key.type)
     return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune, whole=True)
 
 
@@ -241,77 +240,3 @@ def _reads_only(fact: Scalar, ids: set[int]) -> bool:
 def _is_about(fact: Scalar, value: Scalar) -> bool:
     """Whether the condition reads the key's expression and nothing else."""
     return bool(columns(value)) and value in parts(fact) and not columns(replaced(fact, {value: Literal(None, value.type)}))
-
-
-def _listed(fact: Scalar, key: Scalar, kind: Type) -> list[Value] | None:
-    """The values that `key IN (..)`, `key = ..`, or either with `OR key IS NULL`, leaves; None if the condition is none of these."""
-    match fact:
-        case Call(function="in", args=(first, *rest)) if _is(first, key):
-            return _values(rest, kind)
-        case Call(function="eq", args=(first, Literal() as literal)) | Call(function="eq", args=(Literal() as literal, first)) if _is(first, key):
-            return _values([literal], kind)
-        case Call(function="is_null", args=(first,)) if first == key:
-            return [None]
-        case Call(function="or", args=args):
-            lists = [_listed(arg, key, kind) for arg in args]
-            return None if any(each is None for each in lists) else [value for each in lists if each is not None for value in each]
-        case _:
-            return None
-
-
-def _is(one: Scalar, key: Scalar) -> bool:
-    """Whether an expression is the key, or the key as a decimal of at least as many digits, which keeps values apart."""
-    match one:
-        case Cast(arg=arg, type=Type(kind=Kind.DECIMAL, scale=scale)) if key.type.kind in (Kind.INTEGER, Kind.DECIMAL) and scale >= key.type.scale:
-            return arg == key
-        case _:
-            return one == key
-
-
-def _exactly(value: Decimal, kind: Type) -> list[Value]:
-    """The number in the key's type; nothing where it has no such value, and so equals no key."""
-    if kind == INTEGER:
-        return [int(value)] if value == int(value) else []
-    try:
-        made = rescaled(value, kind.scale)
-    except Mismatch:
-        return []
-    return [made] if made == value else []
-
-
-def _values(literals: Sequence[Scalar], kind: Type) -> list[Value] | None:
-    """The literals in the key's type; NULL equals nothing and is left out."""
-    found: list[Value] = []
-    for literal in literals:
-        if kind.kind in (Kind.INTEGER, Kind.DECIMAL) and isinstance(literal, Literal) and isinstance(literal.value, Decimal):
-            found += _exactly(literal.value, kind)
-            continue
-        one = _value(literal, kind)
-        if one is None:
-            return None
-        if one.value is not None:
-            found.append(one.value)
-    return found
-
-
-def _value(literal: Scalar, kind: Type) -> Literal | None:
-    """The literal in another type, where it is the same value there."""
-    if not isinstance(literal, Literal):
-        return None
-    try:
-        made = convert(literal, kind)
-    except Mismatch:
-        return None
-    return made if isinstance(made, Literal) else None
-
-
-def _branches(value: Scalar, kind: Type) -> list[Value] | None:
-    """The results of a literal, or of a CASE all of whose branches are literals and which has an ELSE."""
-    match value:
-        case Literal():
-            return [value.value]
-        case Case(branches=branches, otherwise=otherwise) if otherwise is not None:
-            parts = [_branches(result, kind) for result in (*(result for _, result in branches), otherwise)]
-            return None if any(part is None for part in parts) else [v for part in parts if part is not None for v in part]
-        case _:
-            return None

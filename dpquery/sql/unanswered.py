@@ -20,10 +20,8 @@ class Answer(NamedTuple):
     instead: str
 
 
-_EXTREME = Answer("MIN_MAX", "shows the value of one row", "QUANTILE_CONT(x, 0.99) for about the largest number; or COUNT(*) with GROUP BY")
 _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for each quantile: those of the same values are paid for once")
 _ARRAY = Answer("QUANTILE", "gives an array", "APPROX_QUANTILES(x, 4)[OFFSET(1)] for each of them: those of the same values are paid for once")
-_MODE = Answer("ANY_VALUE", "shows the value of one row", "SELECT x, COUNT(*) AS n .. GROUP BY x ORDER BY n DESC LIMIT 1")
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
@@ -34,14 +32,12 @@ _BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHE
 _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT x), SUM or AVG")
 
 BY_CLASS: dict[type[exp.Expr], Answer] = {
-    **dict.fromkeys((exp.Min, exp.Max), _EXTREME),
     exp.ApproxQuantiles: _ARRAY,
     **dict.fromkeys((exp.Skewness, exp.Kurtosis), _VARIANCE),
     **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
     **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin), _PICK),
-    exp.Mode: _MODE,
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
     **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
 }
@@ -73,6 +69,7 @@ ANSWERED = (
     "percentile_cont",
     "percentile_disc",
     "approx_quantile",
+    "mode",
 )
 ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)

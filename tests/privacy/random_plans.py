@@ -409,6 +409,7 @@ def _accepted(made: Options) -> bool:
     group, row = (interval(0, 3) if given else None for given in (made.per_group, made.per_row))
     where = literal(True, BOOLEAN) if made.where else None
     ask = AggregateAsk("a", "a", made.card, number, where, group, row, other=number if made.argument and made.other else None)
+    ask = replace(ask, values=(0, 1)) if made.card == "mode" else ask
     given = Contributions(1, 1, 1, 1 if made.weights else None)
     return taken(ask, given) and (not made.other or not taken(replace(ask, other=None), given))
 
@@ -434,13 +435,14 @@ def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) 
             f"a{i}",
             f"{card}(..)",
             card,
-            number(random, known) if made.argument else None,
+            (condition(random, known) if card == "mode" else number(random, known)) if made.argument else None,
             condition(random, known) if made.where else None,
             group if made.per_group else None,
             bounds if made.per_row else None,
             other=number(random, known) if made.other else None,
             fraction=Fraction(random.choice(["0", "0.25", "0.5", "1"])) if card == "quantile" else None,
             discrete=card == "quantile" and random.random() < 0.5,
+            values=random.choice([(False, True), (True, False)]) if card == "mode" else (),
         )
         if taken(ask, given):
             return ask

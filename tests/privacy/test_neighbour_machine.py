@@ -106,7 +106,7 @@ ROOTS = (Release, Enforced, Ask, AggregateAsk, Contributions, Noise)
 NEVER = {
     **dict.fromkeys(("Scan.columns=empty", "Public.columns=empty"), "a table has columns"),
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty"), "none is made empty"),
-    **dict.fromkeys(("Aggregate.parts=empty", "Aggregate.bounds=None"), "every card has parts and bounds"),
+    "Aggregate.parts=empty": "every card has parts",
     **dict.fromkeys(
         (f"{node}.input=CapRows" for node in ("Keep", "Compute", "CapRows", "Group", "Windowed", "UnitTable")), "caps stand right below joins"
     ),

@@ -35,6 +35,13 @@ WHOLE = (
     Construct("COUNT, SUM, AVG", "SELECT COUNT(*) AS n, COUNT(amount) AS c, SUM(amount) AS s, AVG(amount) AS m FROM orders"),
     Construct("COUNT(DISTINCT unit)", "SELECT COUNT(DISTINCT user_id) AS n FROM orders"),
     Construct("COUNT_IF", "SELECT COUNT_IF(amount > 9) AS n FROM orders", {"bigquery": "SELECT COUNTIF(amount > 9) AS n FROM orders"}),
+    Construct(
+        "a quantile",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY amount) AS m FROM orders",
+        {"bigquery": "SELECT APPROX_QUANTILES(amount, 2)[OFFSET(1)] AS m FROM orders"},
+    ),
+    Construct("MODE", "SELECT MODE(country) AS m FROM users"),
+    Construct("MODE WITHIN GROUP", "SELECT MODE() WITHIN GROUP (ORDER BY country) AS m FROM users"),
     Construct("FILTER", "SELECT COUNT(*) FILTER (WHERE amount > 9) AS n FROM orders"),
     Construct("WITH", "WITH o AS (SELECT user_id, amount FROM orders) SELECT SUM(amount) AS s FROM o"),
     Construct("JOIN USING", "SELECT country, COUNT(*) AS n FROM users JOIN orders USING (user_id) GROUP BY country"),

@@ -49,6 +49,7 @@ def summary(question: Question) -> dict[str, object]:
 def _ask(one: AggregateAsk) -> str:
     other = f", {scalar(one.other)}" if one.other else ""
     at = "" if one.fraction is None else f" at {one.fraction}" + (", one of the values" if one.discrete else "")
+    at += f" of {', '.join(map(str, one.values))}" if one.values else ""
     return f"{one.name}: {one.card}({scalar(one.argument)}{other})" + (f" where {scalar(one.where)}" if one.where else "") + at
 
 

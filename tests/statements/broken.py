@@ -22,6 +22,7 @@ ITEMS = (
     *("COUNT(*, epsilon => 99)", "COUNT(*, contribution_bounds_per_row => (0, 1))", "FIRST(k)", "current_setting('threads')"),
     *("SUM(nosuch)", "COUNT(*, report_format => 'PROTO')", "CAST('x' AS INTEGER)", "md5(k)", "SUM(x, nosuch => 1)"),
     *("QUANTILE_CONT(x, 2)", "APPROX_QUANTILES(x, 4)", "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x DESC)", "width_bucket(x, 5, 0, 3)"),
+    *("MODE(md5(g))", "MODE(uid)", "MODE()", "MODE('x')", "MODE(x, true)"),
 )
 CONDITIONS = (
     *("uid IN (SELECT uid FROM people)", "EXISTS (SELECT 1 FROM people)", "random() < 0.5", "k SIMILAR TO 'a'", "x = 'abc'"),

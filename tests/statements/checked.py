@@ -43,7 +43,7 @@ NOW = datetime.fromisoformat(f"{calls.NOW}+00:00")
 SILENT = Noise(Mechanism.LAPLACE, Fraction(1, 1000))
 Row = tuple[Any, ...]
 Lower = Callable[[Release, int], BoundedSQL]
-REFUSALS = frozenset({"MISSING_BOUNDS", "BAD_BOUNDS", "TOO_MANY_KEYS", "TOO_WIDE", "FANOUT", "TOO_COMPLEX"})
+REFUSALS = frozenset({"MISSING_BOUNDS", "BAD_BOUNDS", "TOO_MANY_KEYS", "TOO_WIDE", "FANOUT", "TOO_COMPLEX", "MODE"})
 """What a statement of the grammar may be refused for; all of it by the schema, the public tables and the text."""
 
 

@@ -53,6 +53,7 @@ class Summed:
     clamped: bool
     other: Summed | None = None
     width: int = 1  # of the bins of a quantile
+    values: tuple[Any, ...] = ()  # of which a mode is one
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,8 @@ def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> 
         both = [replace(agg, value=value, other=None) for value in (agg.value, agg.other)]
         one, other = (summed(each, _only(aggregate, i), release, obedient) for i, each in enumerate(both))
         return replace(one, agg=agg, other=other)
+    if agg.card == "mode":
+        return Summed(agg, Fraction(1), INTEGER, 0, 1, False, values=aggregate.values)
     row = release.table.parts[aggregate.parts[0]].row
     if not isinstance(row, Units) or agg.value is None:
         return Summed(agg, Fraction(1), INTEGER, 0, 1, False)
@@ -203,7 +206,7 @@ def _gathered(one: Summed, j: int) -> str:
         return ", ".join([f"count(x{j} + y{j})", *(f"coalesce(sum({term}), 0)" for term in terms)])
     if one.agg.card == "distinct":
         return f"count(x{j}), list(DISTINCT x{j}) FILTER (WHERE x{j} IS NOT NULL), 0, 0, 0, 0"
-    if one.agg.card == "quantile":
+    if one.agg.card in ("quantile", "mode"):
         return f"count(x{j}), list(x{j}) FILTER (WHERE x{j} IS NOT NULL), 0, 0, 0, 0"
     squares = f"coalesce(sum({x} * {x}), 0)" if one.agg.card in SPREADS else "0"
     return f"count(x{j}), coalesce(sum(x{j}), 0), {squares}, 0, 0, 0"
@@ -218,6 +221,8 @@ def _row_text(one: Summed) -> str:
     agg = one.agg
     if agg.card == "distinct" and agg.value is not None:
         text = f"nullif({agg.value.plain} + 0.0, 'nan'::DOUBLE)" if agg.value.type == FLOAT else agg.value.plain
+    elif agg.card == "mode" and agg.value is not None:
+        text = f"({agg.value.plain})"
     elif agg.card in ("total", "mean", "quantile", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
@@ -261,6 +266,8 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
         return len({value for row in cells for value in row[3 + EACH * place] or ()})
     if one.agg.card == "quantile":
         return _quantile(one, [[int(x) for x in row[3 + EACH * place] or ()] for row in cells], statement.limits.rows)
+    if one.agg.card == "mode":
+        return _mode(one, [row[3 + EACH * place] or () for row in cells], statement.limits.rows)
     numbers = [(weights.get(row[0], 1), *map(int, row[2 + EACH * place : 2 + EACH * (place + 1)])) for row in cells]
     pairs = [row[:3] for row in numbers]
     weighted, most = statement.limits.weights is not None, statement.limits.rows
@@ -306,6 +313,15 @@ def _mean_of_units(one: Summed, pairs: Sequence[tuple[int, int]]) -> float:
     middle = (low + high) * one.step / 2
     top = sum(_clamp(int(Fraction(2 * s, n)), 2 * low, 2 * high) - (low + high) for n, s in pairs)
     return float(middle + one.step / 2 * Fraction(top, len(pairs)) if pairs else middle)
+
+
+def _mode(one: Summed, units: Sequence[Sequence[Any]], most: int) -> Any:
+    """The first of the values whose rows weigh most, those of a unit as much as so many at most."""
+    found: dict[Any, int] = dict.fromkeys(one.values, 0)
+    for own in ([x for x in rows if x in found] for rows in units):
+        for x in own:
+            found[x] += min(most, len(own)) * WEIGHT // len(own)
+    return max(found, key=found.__getitem__)
 
 
 class Near(float):
@@ -418,7 +434,9 @@ def _typed(value: Any, kind: Type) -> str:
 
 
 def _valued(value: Any) -> str:
-    """A released value in its type."""
+    """A released number in its type; a mode, from which nothing is computed, as text."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return quoted(str(value))
     kind = f"DECIMAL(38,{-int(value.as_tuple().exponent)})" if isinstance(value, Decimal) else "DOUBLE" if isinstance(value, float) else "BIGINT"
     return f"CAST('{value}' AS {kind})"
 

@@ -219,6 +219,18 @@ def quantile(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
     return Agg(text_, "quantile", value, per_row=bounds, fraction=at, discrete=discrete)
 
 
+@production(AGGREGATE, 2)
+def mode(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    """The most frequent of declared values, or whether something is more often true or false."""
+    if limits.weights is not None:
+        return None
+    value = g.col(scope, where=lambda c: not c.unit and c.spec is not None and c.spec.values is not None) if g.chance(0.6) else None
+    value = condition(g, scope, g.random.choice([0, 1])) if value is None else value
+    if value.reads & {c.text for c in scope if c.unit} or not value.reads:
+        return None
+    return Agg(g.random.choice(["MODE({})", "mode({})", "mode() WITHIN GROUP (ORDER BY {})"]).format(value.dp), "mode", value)
+
+
 def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
     """The aggregate with a FILTER, now and then."""
     if not g.chance(0.25):
@@ -422,7 +434,7 @@ def _edged(g: Grammar, items: Sequence[str], aggs: Sequence[Agg]) -> list[str]:
         if "()" not in agg.dp and g.chance(0.05):
             report = _with_argument(agg.dp, "report_format => 'JSON'")
             found = [item.replace(agg.dp, report) if item in (agg.dp, f"{agg.dp} AS a{j}") else item for item in found]
-        if g.chance(0.05):
+        if agg.card != "mode" and g.chance(0.05):
             found.append(f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})")
     return found
 

@@ -141,6 +141,8 @@ CASES: dict[str, Case] = {
     "quantiles of listed groups": Case(
         f"SELECT cat, QUANTILE_DISC(score, 0.1), MEDIAN(rating) FILTER (WHERE rating > 0) FROM orders WHERE cat IN ({IN}) GROUP BY cat", without=(0,)
     ),
+    "modes": Case("SELECT cat, MODE(rating > 2), MODE(amount > 2) FROM orders GROUP BY cat", without=(0,)),
+    "modes of listed groups": Case(f"SELECT cat, MODE(rating > 2) FROM orders WHERE cat IN ({IN}) GROUP BY cat", without=(0,)),
     "one row a unit": Case("SELECT COUNT(*), SUM(age) FROM users", replaced=(("none", "high"), ("high", "none"))),
     "private keys": Case("SELECT cat, COUNT(*), COUNT(DISTINCT uid), SUM(amount), AVG(rating) FROM orders GROUP BY cat"),
     "listed keys": Case(f"SELECT cat, COUNT(*), SUM(score) FROM orders WHERE cat IN ({IN}) GROUP BY cat"),
@@ -223,7 +225,7 @@ def test_rows_that_all_weigh_one_break_the_claim(made: World, monkeypatch: pytes
 
     right = prepared
     monkeypatch.setitem(globals(), "prepared", lambda *args, **more: right(*args, **more, down=down))
-    for name in ("quantiles", "quantiles of listed groups"):
+    for name in ("quantiles", "quantiles of listed groups", "modes", "modes of listed groups"):
         with pytest.raises(AssertionError, match="claimed"):
             test_a_unit_reaches_the_claim(made, name)
 

@@ -216,6 +216,13 @@ def _values_in_the_next_bin(patch: Patch) -> None:
     patch.setattr(tree, "levels", lambda parts, places: [replace(level, low=level.low - 1) for level in real(parts, places)])
 
 
+def _modes_in_another_order(patch: Patch) -> None:
+    from dpquery.aggregates import mode
+
+    real = mode._place
+    patch.setattr(mode, "_place", lambda argument, values: real(argument, values[::-1]))
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -233,6 +240,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "rows clamped one step too high": _rows_are_shifted,
     "expressions of the null side computed after the join": _computed_after_the_join,
     "values counted in the next bin": _values_in_the_next_bin,
+    "values of modes in another order": _modes_in_another_order,
 }
 
 
