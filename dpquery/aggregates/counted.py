@@ -69,8 +69,9 @@ class Counted:
     # ---- released values -------------------------------------------------------------------------------------------------------------
 
     def quantiles(self, which: Quantile) -> list[Fraction]:
-        """Per group the quantile in grid units."""
-        return [_quantile(which, [level[i].tolist() for level in self.counts]) for i in range(len(self.counts[0]))]
+        """Per group the quantile in grid units: a whole number of them, if it is to be one of the values."""
+        found = (_quantile(which, [level[i].tolist() for level in self.counts]) for i in range(len(self.counts[0])))
+        return [Fraction(floor(one + Fraction(1, 2))) if which.discrete else one for one in found]
 
     # ---- error bars ------------------------------------------------------------------------------------------------------------------
 

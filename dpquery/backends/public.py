@@ -186,12 +186,15 @@ def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Ro
 
 
 def _imaged(source: KeySource, column: Column, key: Scalar, kind: Type, backend: Backend) -> list[Row]:
-    """The distinct values of an expression of the listed ones, where the conditions on these are true; NULL too, where one has it for its key."""
+    """The distinct values of an expression of the listed ones, where the conditions on these are true; NULL too, where one has it for its key.
+
+    NULL itself is as good as listed where it has a key of its own: COALESCE(.., -1), CASE WHEN x IS NULL THEN 'unknown' END.
+    """
     given = {column.id: "v"}
     where = " AND ".join(["TRUE", *(f"({sql(condition, given)})" for condition in source.prune)])
-    values = ", ".join(f"({literal(value, column.type)})" for (value,) in source.literals)
-    inner = f"SELECT {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v) WHERE {where}"
-    return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) LIMIT {MAX_KEYS + 1}", [kind])
+    values = ", ".join(f"({literal(value, column.type)})" for value in (*(value for (value,) in source.literals), None))
+    inner = f"SELECT v, {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v) WHERE {where}"
+    return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) WHERE v IS NOT NULL OR k IS NOT NULL LIMIT {MAX_KEYS + 1}", [kind])
 
 
 def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:

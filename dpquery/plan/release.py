@@ -251,7 +251,7 @@ class KeySource:
     Exactly one of `public` (with `columns`, ids of its columns) and `literals` is given. `prune` are the conjuncts of WHERE that read nothing
     but these columns (or these keys' expressions): a key for which one is not true is left out. `whole` says that no row of the statement can
     have another key (for want of NULLs in them, neither can those of a public table). With `image`, a column and an expression of it, the literals
-    are values of that column, and the keys those of the expression; `prune` reads the column.
+    are values of that column, and the keys those of the expression, that of NULL included where it is not NULL; `prune` reads the column.
     """
 
     positions: tuple[int, ...]

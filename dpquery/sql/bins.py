@@ -2,7 +2,8 @@
 
 A list is a function of the text and the schema alone, so that it may be any list whatever; rows whose key is not on it are left out, which a warning
 says. The bounds are those of the schema and of WHERE, which the rows need not keep. Only what is there to make bins has a list: a cast to a number
-has none, whatever the bounds of its operand. NULL is a bin where a value within bounds has it for its key.
+has none, whatever the bounds of its operand. NULL is a bin where a value within bounds has it for its key, and what a missing value has for its key,
+if not NULL, is one.
 """
 
 from __future__ import annotations

@@ -156,15 +156,18 @@ class Cutter:
             return Option(name, Text(self.tokens[at].text), position), at + 1
         if isinstance(given := self._marked(at), str):
             return Option(name, Text(given), position), at + 1
-        if self._word(at).startswith(MARK) or self._kind(at) in (TokenType.NUMBER, TokenType.DASH, TokenType.PLUS, TokenType.DOT):
+        if self._is_mark(at) or self._kind(at) in (TokenType.NUMBER, TokenType.DASH, TokenType.PLUS, TokenType.DOT):
             number, after = self._number(at, name)
             return Option(name, number, position), after
         return self._name(name, position, at)
 
     def _marked(self, at: int) -> Value:
         """The value of the parameter that stands there; None where there is none."""
-        word = self._word(at)
-        return self.marks[int(word[1:])] if word.startswith(MARK) else None
+        return self.marks[int(self._word(at)[1:])] if self._is_mark(at) else None
+
+    def _is_mark(self, at: int) -> bool:
+        """Whether a parameter stands there: a text that spells the character, E'\\0', is none."""
+        return self._kind(at) is TokenType.IDENTIFIER and self._word(at).startswith(MARK)
 
     def _name(self, name: str, position: Position, at: int) -> tuple[Option, int]:
         parts = []

@@ -32,9 +32,9 @@ CPU_SECONDS = 10.0  # of this process, that one statement may take
 MEMORY = 600 * 2**20  # bytes by which one statement may make this process grow
 UNFORESEEN = frozenset({"UNREADABLE", "UNANSWERABLE"})  # refusals that stand for a failure of the reader
 HEAVY = frozenset({"ENGINE_TIMEOUT", "ENGINE_MEMORY"})  # what a statement that asks for much may end in
-STATE = """
+STATE = f"""
 SELECT 'setting', name, value FROM duckdb_settings() WHERE name NOT IN ('secret_directory')
-UNION ALL SELECT 'table', database_name || '.' || schema_name, table_name FROM duckdb_tables() WHERE table_name NOT SIMILAR TO 'public_[0-9]+'
+UNION ALL SELECT 'table', database_name || '.' || schema_name, table_name FROM duckdb_tables() WHERE table_name NOT SIMILAR TO '{texts.GIVEN.pattern}'
 UNION ALL SELECT 'view', database_name || '.' || schema_name, view_name FROM duckdb_views() WHERE NOT internal
 UNION ALL SELECT 'database', database_name, path FROM duckdb_databases()
 UNION ALL SELECT 'schema', database_name, schema_name FROM duckdb_schemas()
@@ -115,7 +115,8 @@ class Judge:
         try:
             with timed():
                 prepared = self.session._prepare(text, asking.call(None, None, None, None), dialect)
-                texts.check_noisy(self.backend.shape(prepared.question.post.sql), prepared.question.post.sql)
+                for text_above in (prepared.question.post.sql, *(feed.sql for block in prepared.blocks for feed in block.feeds)):
+                    texts.check_noisy(self.backend.shape(text_above), text_above)
                 if run:
                     self.session.query(text, dialect=dialect)
         except Error as error:

@@ -55,7 +55,7 @@ def test_what_is_not_one_select(text: str) -> None:
             "SELECT u FROM data.main.other",
             "SELECT u FROM 'x.csv'",
             "SELECT u FROM read_csv('x')",
-            "SELECT u FROM range(3) r(u)",
+            "SELECT u FROM unnest([1]) r(u)",
         ),
         *(
             "SELECT getenv('HOME') AS u",
@@ -78,6 +78,34 @@ def test_texts_that_read_too_much(text: str, base: Judge) -> None:
     ):
         with pytest.raises(AssertionError):
             check(texts.shape(con, text))
+
+
+def test_rows_made_of_literals_are_public(base: Judge) -> None:
+    schema, con, text = base.session.schema, duckdb.connect(), "SELECT s AS c0 FROM range(3) g(s)"
+    texts.check_public(texts.shape(con, text), schema, text)
+    with pytest.raises(AssertionError, match="TABLE_FUNCTION"):
+        texts.check_private(texts.shape(con, "SELECT u FROM range(3) g(u)"), schema, text)
+    with pytest.raises(AssertionError, match="TABLE_FUNCTION"):
+        texts.check_noisy(texts.shape(con, "SELECT k0 FROM range(3) g(k0)"), text)
+
+
+def test_windows_and_values_of_public_rows_stand_in_their_places_alone(base: Judge) -> None:
+    schema, con = base.session.schema, duckdb.connect()
+    below = (
+        "WITH r1 AS (SELECT u, lag(c0) OVER (PARTITION BY u ORDER BY c1) AS c2 "
+        'FROM (SELECT t."user_id" AS u FROM data."main"."users" AS t)) SELECT u FROM r1'
+    )
+    texts.check_private(texts.shape(con, below), schema, below)
+    value = 'SELECT median(q.c0) AS c0 FROM (SELECT "country" AS c0 FROM "countries") AS q'
+    texts.check_public(texts.shape(con, value), schema, value)
+    with pytest.raises(AssertionError, match="functions"):
+        texts.check_private(texts.shape(con, below.replace("lag(", "last_value(")), schema, below)
+    with pytest.raises(AssertionError, match="functions"):
+        texts.check_noisy(texts.shape(con, "SELECT median(a0) AS c0 FROM noisy"), "")
+    texts.check_noisy(texts.shape(con, "SELECT t.y0 FROM noisy_1 AS t, public_12 AS x0"), "")
+    for name in ("noisy_0", "noisy_x", "public_x"):
+        with pytest.raises(AssertionError, match="tables"):
+            texts.check_noisy(texts.shape(con, f"SELECT k0 FROM {name}"), "")
 
 
 def test_texts_that_are_right(base: Judge) -> None:

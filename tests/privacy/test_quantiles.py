@@ -15,6 +15,7 @@ import pytest
 from dpquery.accounting.event import Price
 from dpquery.aggregates import CARDS
 from dpquery.aggregates.combined import quantile_up
+from dpquery.aggregates.quantile import counted
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, sample
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -82,6 +83,14 @@ def test_of_whole_numbers_in_bins_of_their_own_they_are_exact(fraction: str, spa
         (found,) = CARD.finish(other, counts(other, values))
         assert found == np.quantile(values, float(fraction), method="inverted_cdf")
         assert isinstance(found, int)
+
+
+def test_one_of_the_values_is_one_where_there_are_none() -> None:
+    for span, wanted in (((0, 5), 3), ((-3, 2), 0)):
+        one = quantile(*span, discrete=True)
+        assert CARD.finish(one, counts(one, [])) == [wanted]
+        which, found = counted(one, counts(one, []))
+        assert found.quantiles(which) == [wanted]
 
 
 @pytest.mark.parametrize("fraction", ["0.05", "0.5", "0.99"])

@@ -30,6 +30,8 @@ LISTED = [
     ("users", "TRY_CAST(floor(age / 10) * 20 AS TINYINT)", "TRUE", 8),
     ("users", "CASE WHEN age < 20 THEN 1 WHEN age < 40 THEN 2 END", "TRUE", 3),
     ("users", "10 // (age // 40)", "TRUE", 4),
+    ("users", "COALESCE(floor(age / 10), -1)", "TRUE", 14),
+    ("users", "CASE WHEN age IS NULL THEN -1 ELSE age // 20 END", "TRUE", 8),
     ("orders", "CAST(amount AS INTEGER)", "TRUE", None),
     ("orders", "floor(amount * amount / 10000)", "TRUE", None),
     ("users", "CASE WHEN age < 20 THEN -1 ELSE age // 20 END", "TRUE", 7),

@@ -123,6 +123,7 @@ def test_queries_do_not_grow_without_limit() -> None:
             "SELECT COUNT(*) FROM ｕｓｅｒｓ",
             "SELECT '\ud800'",
         ),
+        "SELECT SUM(age, contribution_bounds_per_row => E'\\0') FROM users",
         *("SELECT COUNT(*) FROM users WHERE city = E'\\x00'", "SELECT COUNT(*), e'\\0' FROM users", "SELECT $$", "SELECT $a$ $b$", "SELECT \\"),
         *("SELECT", "SELECT FROM", "FROM", "WITH", "(", ")", "SELECT (", "SELECT COUNT(", "SELECT COUNT(*) FROM", "SELECT * FROM users GROUP BY ALL"),
         *(
