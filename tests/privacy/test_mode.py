@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from people import ORDINARY, made, opened
 
 from dpquery.aggregates import CARDS, mode
 from dpquery.errors import Refused
@@ -129,3 +131,28 @@ def test_more_noise_takes_a_longer_lead() -> None:
     assert isinstance(small, float)
     assert isinstance(large, float)
     assert large == pytest.approx(7 * small, rel=0.01)
+
+
+# ---- from the statement on -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_statement_says_where_a_mode_is_doubtful(tmp_path: Path) -> None:
+    """US, DE and FR have about as many people; nearly all of them are older than 20."""
+    with opened(made(tmp_path)) as (session,):
+        even = session.query("SELECT MODE(menu) AS m FROM people WHERE pid < 40")
+        clear = session.query("SELECT MODE(age > 20) AS m, MODE(menu) FILTER (WHERE menu = 'FR') AS f FROM people")
+    assert even.table.to_pylist() == [{"m": "US"}]
+    assert any("another value may be as frequent" in said for said in even.warnings)
+    assert clear.table.to_pylist() == [{"m": True, "f": "FR"}]
+    assert not any("another value may be as frequent" in said for said in clear.warnings)
+    assert clear.types == ("BOOLEAN", "VARCHAR")
+    assert clear.intervals == (None, None)
+
+
+def test_it_costs_what_its_counts_cost(tmp_path: Path) -> None:
+    with opened(made(tmp_path, terms=ORDINARY)) as (session,):
+        told = session.explain("SELECT MODE(menu) FROM people").as_dict()
+    (row,) = told["releases"]
+    assert (row["l0"], row["l1"], row["scale"], row["lemma"], row["bounds"]) == (4, 1, 2.0, "C10", None)
+    assert "4 values" in row["notes"][0]
+    assert row["expected_error"] > 2 * row["scale"]
