@@ -237,7 +237,7 @@ def _cell(text: str) -> str:
 _HEAD = """# Functions below the noise line
 
 Expressions on private rows may use these functions and operators, CASE, and casts; nothing else. This page is generated from
-`dpquery/plan/functions.py`. Above the noise line (HAVING, ORDER BY, arithmetic over aggregates) all of DuckDB's SQL is allowed.
+`dpquery/plan/functions.py`. Above the noise line (HAVING, ORDER BY, arithmetic over aggregates) most of DuckDB's functions are allowed.
 
 Every expression has a result for every row: what would fail in DuckDB is NULL here, so that an error never tells of a row. INTEGER has 64 bits,
 DECIMAL 38 digits, FLOAT is a double without NaN and without a negative zero, STRING has at most 4096 characters, TIMESTAMP has no zone. Literal
