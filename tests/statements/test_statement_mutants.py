@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,6 @@ Patch = pytest.MonkeyPatch
 
 # Where to start with those that few statements give away.
 START = {
-    "NULL is no key": 27,
-    "NaN counts": 23,
-    "a UNION keeps what both branches have": 46,
-    "an EXCEPT leaves nothing out": 85,
     "DISTINCT inside a unit is lost": 57,
     "sums that can fail": 21,
     "divisions that can fail": 13,
@@ -46,15 +43,20 @@ START = {
 }
 
 
-def caught(name: str, down: Callable[[Release, int], BoundedSQL] = lower) -> str | None:
-    """What is said of the first statement that gives the mutant away."""
+class Unchanged(Exception):
+    """The mutant does nothing to a statement: nothing of it has to run."""
+
+
+def caught(name: str, down: Callable[[Release, int], BoundedSQL] = lower, each: int = 8) -> str | None:
+    """What is said of the first statement that gives the mutant away, among so many of each data set."""
     for seed in range(START.get(name, 0), START.get(name, 0) + MOST):
         made = world(seed)
-        for i in range(8):
-            try:
-                check(made, statement(made, f"{seed}/{i}"), salt=1000 * seed + i, down=down)
-            except AssertionError as error:
-                return str(error)
+        for i in range(each):
+            with suppress(Unchanged):
+                try:
+                    check(made, statement(made, f"{seed}/{i}"), salt=1000 * seed + i, down=down)
+                except AssertionError as error:
+                    return str(error)
         made.con.close()
     return None
 
@@ -94,9 +96,12 @@ def test_a_wrong_text_is_caught(name: str) -> None:
 
     def down(release: Release, salt: int) -> BoundedSQL:
         lowered = lower(release, salt)
-        return replace(lowered, text=re.sub(old, new, lowered.text, flags=re.MULTILINE))
+        text = re.sub(old, new, lowered.text, flags=re.MULTILINE)
+        if text == lowered.text:
+            raise Unchanged
+        return replace(lowered, text=text)
 
-    assert caught(name, down), name
+    assert caught(name, down, each=40), name
 
 
 def _wide_cells(patch: Patch) -> None:
