@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypeVar, assert_never
 
-from scalars import value
+from evaluated import value
 from within import missing, reduced, whole, windowed
 
 from dpquery.plan.inside import Whole, total

@@ -12,7 +12,7 @@ from typing import Any
 import interpreter
 import pytest
 import random_plans as rp
-import scalars
+import evaluated
 from interpreter import Data, Owned, Row, listed, rows, unit_cells
 from neighbours import sample
 
@@ -119,7 +119,7 @@ def partners_of_others(rel: Private, data: Data, right: Right) -> Owned:
     return [
         (unit, row)
         for unit, row in left
-        if any(rel.on is None or scalars.value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated
+        if any(rel.on is None or evaluated.value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated
     ]
 
 

@@ -15,15 +15,18 @@ from typing import Any
 import duckdb
 import people
 import pytest
-from checked import check
+from checked import check, prepared
+from grammar import Statement
+from inside import Inside
 from statements import statement
-from worlds import world
+from worlds import MAIN, World, world
 
 from dpquery.backends import cells, forms, numeric, public, tree
 from dpquery.backends import inside as reductions
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
 from dpquery.backends.shapes import plain
+from dpquery.errors import Fault, Refused
 from dpquery.plan import intervals
 from dpquery.plan.release import Clamp, HeavyMean, Release, Units
 from dpquery.privacy import contribution
@@ -33,23 +36,13 @@ MOST = 60  # data sets that a mutant may survive
 Patch = pytest.MonkeyPatch
 
 
-# Where to start with those that few statements give away.
-START = {
-    "DISTINCT inside a unit is lost": 57,
-    "sums that can fail": 21,
-    "divisions that can fail": 13,
-    "dates that can fail": 15,
-    "expressions of the null side computed after the join": 12,
-}
-
-
 class Unchanged(Exception):
     """The mutant does nothing to a statement: nothing of it has to run."""
 
 
-def caught(name: str, down: Callable[[Release, int], BoundedSQL] = lower, each: int = 8) -> str | None:
+def caught(down: Callable[[Release, int], BoundedSQL] = lower, each: int = 8) -> str | None:
     """What is said of the first statement that gives the mutant away, among so many of each data set."""
-    for seed in range(START.get(name, 0), START.get(name, 0) + MOST):
+    for seed in range(MOST):
         made = world(seed)
         for i in range(each):
             with suppress(Unchanged):
@@ -101,7 +94,7 @@ def test_a_wrong_text_is_caught(name: str) -> None:
             raise Unchanged
         return replace(lowered, text=text)
 
-    assert caught(name, down, each=40), name
+    assert caught(down, each=40), name
 
 
 def _wide_cells(patch: Patch) -> None:
@@ -250,10 +243,52 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
 }
 
 
+# Those that change the text of few statements. (Others change none, but what is claimed.)
+RARE = (
+    "FILTER inside a unit is lost",
+    "DISTINCT inside a unit is lost",
+    "sums that can fail",
+    "divisions that can fail",
+    "dates that can fail",
+    "expressions of the null side computed after the join",
+    "values of modes in another order",
+)
+
+
 @pytest.mark.parametrize("name", MUTANTS)
-def test_a_wrong_plan_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    MUTANTS[name](monkeypatch)
-    assert caught(name), name
+def test_a_wrong_plan_is_caught(name: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        MUTANTS[name](patch)
+        if name not in RARE:
+            assert caught(), name
+    if name in RARE:
+        assert caught_where_it_counts(name), name
+
+
+def caught_where_it_counts(name: str) -> str | None:
+    """What is said of the first statement that gives the mutant away, among those whose text it changes."""
+    for seed in range(MOST):
+        made = world(seed)
+        for i in range(40):
+            one, salt = statement(made, f"{seed}/{i}"), 1000 * seed + i
+            texts = [text(made, one, salt)]
+            with pytest.MonkeyPatch.context() as patch:
+                MUTANTS[name](patch)
+                texts.append(text(made, one, salt))
+                if texts[0] != texts[1]:
+                    try:
+                        check(made, one, salt)
+                    except (AssertionError, Fault) as error:  # a fault: the lemmas' own checks of the plan saw it
+                        return str(error)
+        made.con.close()
+    return None
+
+
+def text(made: World, one: Statement, salt: int) -> str:
+    try:
+        return prepared(made, Inside(made, MAIN), one.dp, salt).lowered.text
+    except (Refused, Fault) as stopped:
+        return stopped.code
 
 
 def test_bounds_of_products_from_two_corners_are_caught(tmp_path: Path) -> None:
