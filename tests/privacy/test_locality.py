@@ -9,10 +9,10 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import evaluated
 import interpreter
 import pytest
 import random_plans as rp
-import evaluated
 from interpreter import Data, Owned, Row, listed, rows, unit_cells
 from neighbours import sample
 
