@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,10 +13,11 @@ from test_bars import COUNT, EXACT, MEAN, NOISES
 
 from dpquery.errors import Fault
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Affine, Output, Post, Ratio
-from dpquery.plan.release import Key, PrivateKeys
+from dpquery.plan.draft import Affine, Feed, Output, Post, Ratio
+from dpquery.plan.rel import Filling, Public
+from dpquery.plan.release import Key, PrivateKeys, ReleasedKeys
 from dpquery.plan.scalar import Column
-from dpquery.release import answer, bars, noise, post
+from dpquery.release import answer, bars, edges, noise, post
 from dpquery.schema.model import Limits
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
@@ -84,3 +86,47 @@ def test_what_a_forked_child_does_first(monkeypatch: pytest.MonkeyPatch) -> None
     held = engine.con
     post._after_fork()
     assert (engine.con, post._ABANDONED) == (None, [held])
+
+
+def test_an_upper_part_over_several_tables_that_breaks_leaves_all_of_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
+    run = post.run
+
+    def broken(how: Post, columns: Any, limits: Limits) -> Any:
+        if "broken" in how.sql:
+            raise Fault("POST_FAILED", "it failed")
+        return run(how, columns, limits)
+
+    monkeypatch.setattr(post, "run", broken)
+    given, releases = {"noisy": one, "noisy_1": one}, {"noisy": RELEASE, "noisy_1": RELEASE}
+    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), given, releases, Limits())
+    assert [output.name for output in how.outputs] == ["table", "row", "column", "value"]
+    assert table.num_rows == 12
+    assert [row[3] for row in zip(*table.to_pydict().values(), strict=True) if row[0] == "noisy_1" and row[2] == "k"] == ["a", "b"]
+    assert said
+
+
+def test_released_values_that_cannot_be_had_feed_nothing() -> None:
+    """A row of NULLs where one row is read, no row where a list is; which is said."""
+    given = {"noisy": [("a0", STRING, ["x"]), ("__row", INTEGER, [0])]}
+    for filling, rows in ((Filling.ROW, [(None,)]), (Filling.KEYS, [])):
+        feed = Feed("public_0", "SELECT CAST(a0 AS INTEGER) AS c0 FROM noisy", (INTEGER,), filling)
+        assert post.rows(feed, given, Limits()) == (rows, False)
+
+
+def test_a_list_that_is_released_is_known_before_noise_is_drawn() -> None:
+    release = cast(Any, SimpleNamespace(keys=ReleasedKeys(Public("p", "SELECT 1", ()), ""), table=SimpleNamespace(parts=())))
+    with pytest.raises(AssertionError):
+        noise.add(Exact((), ()), release, PRICED, SystemBits())
+
+
+def test_a_report_tells_what_is_known_alone() -> None:
+    assert edges._report(None, None, {}, C95) is None
+    released = bars.Released(RELEASE, NOISY, PRICED, [0, 1])
+    known = edges._known(Output("m", Affine("a2"), True), {"t": replace(released, release=_unbounded())})
+    assert known == {}
+    assert "standard_deviation" not in str(edges._report(1, None, {}, C95))
+
+
+def _unbounded() -> Any:
+    return cast(Any, SimpleNamespace(aggregates=(COUNT, replace(MEAN, bounds=None)), table=RELEASE.table))

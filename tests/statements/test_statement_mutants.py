@@ -83,6 +83,7 @@ TEXTS: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_wrong_text_is_caught(name: str) -> None:
     old, new = TEXTS[name]
@@ -255,6 +256,7 @@ RARE = (
 )
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_wrong_plan_is_caught(name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
