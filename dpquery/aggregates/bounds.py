@@ -70,3 +70,10 @@ def no_per_row(ask: AggregateAsk) -> None:
 
 BY_WEIGHT = "rows are weighed so that those of a unit count as max_rows_contributed at most"
 WEIGHED = "max_rows_contributed (row weights bound sums over rows only)"
+
+
+def no_weights(ask: AggregateAsk, contributions: Contributions, other: str) -> None:
+    """Nothing, or Refused where rows are to be weighed for what is no sum over rows; `other` names the options to use instead."""
+    if contributions.weights is not None:
+        instead = f"use {other} instead of max_rows_contributed"
+        raise Refused("ROW_WEIGHTS", f"{ask.label} does not go with {WEIGHED}", position=ask.position, instead=instead)

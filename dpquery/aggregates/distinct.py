@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpquery.aggregates import linear
-from dpquery.aggregates.bounds import WEIGHED, no_per_group, no_per_row, rows_per_cell, told
+from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, rows_per_cell, told
 from dpquery.aggregates.card import Card, Planned
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
@@ -21,13 +21,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     no_per_group(ask, "COUNT(DISTINCT ...)", "leave them out: max_rows_per_group says how many values of a unit count in a group")
     if ask.argument is None:
         raise Refused("NO_ARGUMENT", f"{ask.label} counts the values of nothing", position=ask.position, instead="COUNT(*)")
-    if contributions.weights is not None:
-        raise Refused(
-            "ROW_WEIGHTS",
-            f"{ask.label} does not go with {WEIGHED}",
-            position=ask.position,
-            instead="use max_groups_contributed instead of max_rows_contributed",
-        )
+    no_weights(ask, contributions, "max_groups_contributed")
     rows = rows_per_cell(contributions, rows_per_unit)
     most = max(1, min(rows, _declared(ask.argument) or rows))
     parts = fits(ask, (Part(Element(ask.argument), Elements(most), ask.where),), None)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from dpquery.aggregates.bounds import WEIGHED, no_per_group, no_per_row, row_cap, rows_per_cell, told
+from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.combined import quantile_up
 from dpquery.aggregates.grid import fits
@@ -36,13 +36,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     """One part, a bin for each value. A row of a unit with more rows than the cap weighs less, so that its n rows count as so many."""
     no_per_row(ask)
     no_per_group(ask, "MODE", "leave them out: max_rows_per_group says as how many rows a unit counts")
-    if contributions.weights is not None:
-        raise Refused(
-            "ROW_WEIGHTS",
-            f"{ask.label} does not go with {WEIGHED}",
-            position=ask.position,
-            instead="use max_groups_contributed and max_rows_per_group instead of max_rows_contributed",
-        )
+    no_weights(ask, contributions, "max_groups_contributed and max_rows_per_group")
     if ask.argument is None:
         raise Refused("NO_ARGUMENT", f"{ask.label} is the mode of nothing", position=ask.position, instead="MODE(x)")
     _check_list(ask, contributions.listed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
+from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.counted import Counted
 from dpquery.aggregates.grid import fits, grid, plain, row_units
@@ -31,13 +31,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     """A part for each level of bins. A row of a unit with more rows than the cap weighs less, so that its n rows count as so many."""
     argument = numeric(ask)
     no_per_group(ask, "a quantile", "write contribution_bounds_per_row: values are bounded, not what they add up to in a group")
-    if contributions.weights is not None:
-        raise Refused(
-            "ROW_WEIGHTS",
-            f"{ask.label} does not go with {WEIGHED}",
-            position=ask.position,
-            instead="use max_groups_contributed and max_rows_per_group instead of max_rows_contributed",
-        )
+    no_weights(ask, contributions, "max_groups_contributed and max_rows_per_group")
     values, notes, slack = _values(ask, argument)
     most, span = rows_per_cell(contributions, rows_per_unit), values.high - values.low + 1
     widths = _widths(span, contributions.listed)

@@ -26,6 +26,7 @@ from dpquery.values.types import INTEGER, STRING
 C95 = Fraction(95, 100)
 NOISY = Noisy((("a",), ("b",)), tuple((x, x) for x in EXACT))
 RELEASE = cast(Any, SimpleNamespace(aggregates=(COUNT, MEAN), table=SimpleNamespace(keys=(Key("k", Column(1, "k", STRING), STRING),))))
+CELLS = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
 PRICED = cast(Any, SimpleNamespace(noises=NOISES))
 
 
@@ -47,8 +48,9 @@ def test_the_root_of_what_no_double_holds_ends_at_the_value_itself() -> None:
     assert bars._root(Fraction(16)) == 4
 
 
-def test_an_upper_part_that_breaks_leaves_what_was_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine above the noise that fails where a statement says so."""
     run = post.run
 
     def broken(how: Post, columns: Any, limits: Limits) -> Any:
@@ -57,7 +59,11 @@ def test_an_upper_part_that_breaks_leaves_what_was_released(monkeypatch: pytest.
         return run(how, columns, limits)
 
     monkeypatch.setattr(post, "run", broken)
-    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), {"noisy": given}, {"noisy": RELEASE}, Limits())
+
+
+@pytest.mark.usefixtures("breaking")
+def test_an_upper_part_that_breaks_leaves_what_was_released() -> None:
+    how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), {"noisy": CELLS}, {"noisy": RELEASE}, Limits())
     assert [output.name for output in how.outputs] == ["k", "COUNT(*)", "AVG(x)"]
     assert [output.noisy for output in how.outputs] == [False, True, True]
     assert [column.to_pylist() for column in table.columns] == [["a", "b"], [3, 4], [5, 6], [0, 1]]
@@ -88,17 +94,9 @@ def test_what_a_forked_child_does_first(monkeypatch: pytest.MonkeyPatch) -> None
     assert (engine.con, post._ABANDONED) == (None, [held])
 
 
-def test_an_upper_part_over_several_tables_that_breaks_leaves_all_of_their_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
-    run = post.run
-
-    def broken(how: Post, columns: Any, limits: Limits) -> Any:
-        if "broken" in how.sql:
-            raise Fault("POST_FAILED", "it failed")
-        return run(how, columns, limits)
-
-    monkeypatch.setattr(post, "run", broken)
-    given, releases = {"noisy": one, "noisy_1": one}, {"noisy": RELEASE, "noisy_1": RELEASE}
+@pytest.mark.usefixtures("breaking")
+def test_an_upper_part_over_several_tables_that_breaks_leaves_all_of_their_cells() -> None:
+    given, releases = {"noisy": CELLS, "noisy_1": CELLS}, {"noisy": RELEASE, "noisy_1": RELEASE}
     how, table, said = answer.finished(Post("SELECT broken", (Output("x"),)), given, releases, Limits())
     assert [output.name for output in how.outputs] == ["table", "row", "column", "value"]
     assert table.num_rows == 12
