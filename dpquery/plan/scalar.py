@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -135,3 +135,17 @@ def replaced(scalar: Scalar, new: Mapping[Scalar, Scalar]) -> Scalar:
             return replace(scalar, branches=parts, otherwise=None if otherwise is None else replaced(otherwise, new))
         case _:
             assert_never(scalar)
+
+
+def equated(on: Iterable[Scalar], own: Set[int]) -> set[int]:
+    """Those of the `own` columns that some condition says are equal to an expression of their type that reads none of these."""
+    found: set[int] = set()
+    for part in on:
+        match part:
+            case Call(function="eq", args=(left, right)) if left.type == right.type:
+                for one, other in ((left, right), (right, left)):
+                    if isinstance(one, Column) and one.id in own and not {c.id for c in columns(other)} & own:
+                        found.add(one.id)
+            case _:
+                pass
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpquery.errors import Fault
 from dpquery.plan.rel import Filling, Lookup
 from dpquery.plan.release import GroupCap, Idle, Release, ReleasedKeys
-from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
+from dpquery.plan.scalar import conjuncts, equated
 
 
 def met_once(rel: Lookup) -> str:
@@ -21,20 +21,9 @@ def met_once(rel: Lookup) -> str:
     """
     if rel.public.filled is Filling.KEYS:
         own = {column.id for column in rel.public.columns}
-        compared = {found for part in conjuncts(rel.on) for found in _compared(part, own)}
-        if compared != own:
+        if equated(conjuncts(rel.on), own) != own:
             raise Fault("PLAN_BROKEN", "a released list is joined by less than all of its columns (L25)")
     return "L25"
-
-
-def _compared(part: Scalar, own: set[int]) -> set[int]:
-    """The column of the relation that the condition says is equal to what is not of it."""
-    match part:
-        case Call(function="eq", args=(left, right)) if left.type == right.type:
-            pairs = ((left, right), (right, left))
-            return {one.id for one, other in pairs if isinstance(one, Column) and one.id in own and not {c.id for c in columns(other)} & own}
-        case _:
-            return set()
 
 
 def any_list(release: Release) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpquery.plan.rel import Public
-from dpquery.plan.scalar import Call, Column, Scalar, columns
+from dpquery.plan.scalar import Column, Scalar, columns, equated
 from dpquery.sql.names import Frame, Statement, fold
 from dpquery.sql.sides import Released, distinct
 
@@ -17,7 +17,8 @@ def fed_keys(statement: Statement, released: Released, made: Public, frame: Fram
     """The relation with the columns alone that the join says are equal to private ones, so that no private row meets two of its rows (L25)."""
     if released.single:
         return made, frame
-    places = _compared(made, on)
+    met = equated(on, {column.id for column in made.columns})
+    places = [place for place, column in enumerate(made.columns) if column.id in met]
     if released.unique is None or not released.unique <= set(places) or not places:
         message = "private rows join released ones as a list of keys: on equal values of columns that tell the released rows apart"
         instead = "IN (SELECT key FROM ..), or the join with (SELECT DISTINCT key FROM ..) on all of its columns"
@@ -29,20 +30,6 @@ def fed_keys(statement: Statement, released: Released, made: Public, frame: Fram
         message = "the condition of the join reads a released column that is no key of the list"
         raise statement.refuse("RELEASED_JOIN", message, node, "that condition in a subquery of its own, (SELECT key FROM released WHERE ..)")
     return once, _without(frame, hidden)
-
-
-def _compared(made: Public, on: Sequence[Scalar]) -> list[int]:
-    """The places of the columns that stand in an equality with what is not of the relation."""
-    own, found = {column.id: place for place, column in enumerate(made.columns)}, set[int]()
-    for part in on:
-        match part:
-            case Call(function="eq", args=(left, right)) if left.type == right.type:
-                for one, other in ((left, right), (right, left)):
-                    if isinstance(one, Column) and one.id in own and not {c.id for c in columns(other)} & own.keys():
-                        found.add(own[one.id])
-            case _:
-                pass
-    return sorted(found)
 
 
 def _without(frame: Frame, hidden: set[int]) -> Frame:
