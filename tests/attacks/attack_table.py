@@ -20,8 +20,8 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
         "",
     ),
     4: (
-        "Run time that one person's row decides, or the noise that is drawn. What is left of the first without a grid, and all of the second where "
-        "code runs beside it, are named residual risks; no test measures how long a draw takes.",
+        "Run time that one person's row decides, or the noise that is drawn. What is left of the first without a grid, and of the second where "
+        "code runs beside it, are named residual risks.",
         (
             f"{HERE}04_time_that_depends_on_a_row",
             "test_timing.py::test_an_answer_leaves_on_the_grid",
@@ -29,6 +29,7 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
             "test_timing.py::test_a_time_out_leaves_at_one_moment",
             "test_timing_measured.py::test_run_time_tells_of_a_person_unless_replies_leave_on_a_grid",
             "test_crash.py::test_a_runaway_stops_at_the_time_limit_and_the_account_locks",
+            "test_draw_time.py::test_time_hardly_depends_on_the_draw",
         ),
         "",
     ),
