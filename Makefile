@@ -44,7 +44,7 @@ coverage: $(READY)  ## run the tests and check that they take every branch of th
 	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit' --cov --cov-report=term-missing
 
 mutants: $(READY)  ## change the argument and the accounting in every small way; a change that no test notices must be listed with a reason
-	$(BIN)/mutmut run --max-children 2
+	$(BIN)/python tests/mutation/run.py --processes 2
 	$(BIN)/python tests/mutation/survivors.py
 
 lint: $(READY)  ## check style and format

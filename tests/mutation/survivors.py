@@ -1,12 +1,9 @@
 """Holds the mutants that no test kills against the lists of those that may live: `python tests/mutation/survivors.py [privacy|accounting]`, after
-`mutmut run`.
+run.py.
 
 The .toml files beside it say of each why no test can or need tell it from the product. A mutant is named by its function and by what the change makes
 of which line, so that the list outlives other changes of the file. Ends with 1 where a survivor is not listed, a listed one is killed or gone, or
 some mutant was not tried.
-
-`mutmut run` tries some 4,200 mutants, by estimate in about an hour on two idle cores. A later run tries only those of functions that changed and
-trusts what it knows of the rest: after a change of tests, remove mutants/ or name the mutants to try again.
 """
 
 from __future__ import annotations
