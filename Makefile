@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SHARED := -n 2 --dist worksteal  # each process runs neighbours in one go: what a module makes once is made by one of the two
 LAYERS := tests/audit tests/mechanisms tests/privacy/test_mutants.py tests/statements/test_statement_mutants.py  # short, in make audit too
 
 .DEFAULT_GOAL := help
@@ -19,6 +20,7 @@ $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q dpquery
 	@touch $@
 
 demo: $(READY)  ## make the sample shop in demo/ anew, ask three questions, show EXPLAIN and the budget
@@ -26,10 +28,10 @@ demo: $(READY)  ## make the sample shop in demo/ anew, ask three questions, show
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/00_demo.sh
 
 test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit'
+	$(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit'
 
 test-all: $(READY)  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest -n 2 -m 'not audit'
+	$(BIN)/python -m pytest $(SHARED) -m 'not audit'
 
 fuzz: $(READY)  ## put made-up statements to the engine for FUZZ_SECONDS (3600), in two processes
 	$(BIN)/python tests/fuzz/campaign.py
@@ -41,7 +43,7 @@ audit: $(READY)  ## attack the product at length, for up to an hour, and write b
 	$(BIN)/python tests/audit/report.py build/audit.xml build/audit-short.xml > build/audit.md && cat build/audit.md && exit $$((long + short))
 
 coverage: $(READY)  ## run the tests and check that they take every branch of the rooms that privacy rests on
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not audit' --cov --cov-report=term-missing
+	$(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit' --cov --cov-report=term-missing
 
 mutants: $(READY)  ## change the argument and the accounting in every small way; a change that no test notices must be listed with a reason
 	$(BIN)/python tests/mutation/run.py --processes 2

@@ -57,19 +57,17 @@ def session(dataset: Callable[[str], Path]) -> Iterator[Callable[[str], object]]
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """Makes the sample shop in a folder of its own, with an unspent ledger; its schema file. The data is drawn once per process."""
+    """Makes the sample shop in a folder of its own, with an unspent ledger; its schema file. It is made once per process, and copied."""
     from dpquery.cli import demo, sample
     from dpquery.engine import create_ledger
 
-    drawn = tmp_path_factory.mktemp("drawn") / "shop.duckdb"
+    first = tmp_path_factory.mktemp("first") / "shop"
 
     def make(folder: Path) -> Path:
-        if not drawn.exists():
-            sample.write(drawn)
-        folder.mkdir(parents=True)
-        shutil.copyfile(drawn, folder / "shop.duckdb")
-        schema = Path(shutil.copy(demo.schema_file(), folder))
-        create_ledger(schema)
-        return schema
+        if not first.exists():
+            first.mkdir()
+            sample.write(first / "shop.duckdb")
+            create_ledger(shutil.copy(demo.schema_file(), first))
+        return Path(shutil.copytree(first, folder)) / demo.schema_file().name
 
     return make

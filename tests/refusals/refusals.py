@@ -11,6 +11,7 @@ import io
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ MAKERS = ("Refused", "refuse", "refuse_at", "_refused", "_refuse", "refused", "_
 CODE = re.compile(r"[A-Z][A-Z_]{3,}")
 
 
+@cache
 def examples() -> Mapping[str, Mapping[str, Any]]:
     """The examples by code."""
     found: Mapping[str, Mapping[str, Any]] = YAML(typ="safe").load(HERE / "examples.yaml")
     return found
 
 
+@cache
 def codes() -> Mapping[str, str]:
     """Every code with which the source refuses, and the first message there, as far as it is written out."""
     found: dict[str, str] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from dpquery.schema.where import Where, tree
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = sorted([*(ROOT / "schemas").glob("*.yaml"), *(ROOT / "tests" / "cases").glob("*.yaml")])
+document = cache(jsonschema.document)  # generating it takes longer than all that is asked of it
 
 
 def test_tables_in_words() -> None:
@@ -57,18 +59,18 @@ def test_the_json_schema_in_the_repository_is_the_one_generated() -> None:
 
 
 def test_the_json_schema_describes_every_key() -> None:
-    document = jsonschema.document()
-    for part in (document, *document["$defs"].values()):
+    whole = document()
+    for part in (whole, *whole["$defs"].values()):
         assert part["additionalProperties"] is False
         assert all(key.get("description") for key in part["properties"].values()), part
-    assert set(document["required"]) == {"dataset", "privacy_unit", "budget", "tables"}
+    assert set(whole["required"]) == {"dataset", "privacy_unit", "budget", "tables"}
 
 
 @pytest.mark.parametrize("text", [GOOD, FILES, LOOSE, *(f.read_text() for f in SCHEMAS)], ids=["good", "files", "loose", *(f.stem for f in SCHEMAS)])
 def test_schemas_that_load_satisfy_the_json_schema(text: str) -> None:
     complaints = Complaints("x", text)
     root = parse(complaints)
-    assert list(problems(tree(root, Where(complaints, root)), jsonschema.document())) == []
+    assert list(problems(tree(root, Where(complaints, root)), document())) == []
 
 
 @pytest.mark.parametrize(
@@ -83,12 +85,12 @@ def test_schemas_that_load_satisfy_the_json_schema(text: str) -> None:
 def test_the_json_schema_refuses_what_is_wrong(old: str, new: str) -> None:
     complaints = Complaints("x", GOOD.replace(old, new))
     root = parse(complaints)
-    assert list(problems(tree(root, Where(complaints, root)), jsonschema.document()))
+    assert list(problems(tree(root, Where(complaints, root)), document()))
 
 
 def problems(value: Any, rule: dict[str, Any], where: str = "") -> Iterator[str]:
     """What the few words of JSON Schema that the document uses find wrong."""
-    document = jsonschema.document()
+    defined = document()["$defs"]
     known = {
         "$ref",
         "$defs",
@@ -106,7 +108,7 @@ def problems(value: Any, rule: dict[str, Any], where: str = "") -> Iterator[str]
     known |= {"oneOf", "enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "minProperties"}
     assert set(rule) <= known, set(rule) - known
     if "$ref" in rule:
-        yield from problems(value, document["$defs"][rule["$ref"].rpartition("/")[2]], where)
+        yield from problems(value, defined[rule["$ref"].rpartition("/")[2]], where)
     options = rule.get("anyOf", rule.get("oneOf"))
     if options is not None and all(list(problems(value, o, where)) for o in options):
         yield f"{where}: none of the alternatives"
