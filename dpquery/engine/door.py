@@ -32,11 +32,12 @@ def open_session(schema: str | Path, analyst: str | None = None, ledger: str | P
 def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
     """The path of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
     read = read_schema(path_of(schema))
+    where = Path(path_of(path)) if path is not None else read.default_ledger
+    ledgers.vacant(read, where)  # sooner than the data is read
     before = data.identity(read)
     report = _checked(read)
     if not report.ok:
         raise _unfit(report, read)
-    where = Path(path_of(path)) if path is not None else read.default_ledger
     return ledgers.create(read, where, fingerprint=data.checked(read, before), identity=before)
 
 

@@ -23,8 +23,7 @@ def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, 
     Refused where a ledger lies there already or the data has one; SchemaError where the caps do not add up; Fault where a file cannot be written.
     """
     where = Path(path) if path is not None else schema.default_ledger
-    _vacant(where)
-    binding.free(schema)
+    vacant(schema, where)
     ledger = secrets.token_hex(16)
 
     def begin(tx: Transaction) -> None:
@@ -49,7 +48,8 @@ def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, 
     return where
 
 
-def _vacant(where: Path) -> None:
+def vacant(schema: Schema, where: Path) -> None:
+    """Nothing, or Refused where a ledger lies there already or the data has one."""
     if os.path.lexists(where):
         raise Refused(
             "LEDGER_EXISTS",
@@ -60,6 +60,7 @@ def _vacant(where: Path) -> None:
         if os.path.lexists(left_over):
             message = f"{left_over.name} belongs to a ledger that is missing at {where}"
             raise Refused("LEDGER_EXISTS", message, instead="restore the ledger; only if there is none, remove that file")
+    binding.free(schema)
 
 
 def files(schema: Schema, where: Path) -> tuple[Path, ...]:

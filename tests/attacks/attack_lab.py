@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -68,15 +71,20 @@ INSERT INTO moments SELECT DATE '2023-12-20' + i::INT, i FROM range(10) t(i);
 
 
 def made(folder: Path, data: str = DATA, more: str = UNSAFE, schema: str = SCHEMA, ledger: bool = True) -> Path:
-    """The schema file of a data set in a folder of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with duckdb.connect(str(folder / "lab.duckdb")) as con:
+    """The schema file of a data set in a folder of its own: a copy of the first one that is the same."""
+    return Path(shutil.copytree(_first(data, schema.replace("{more}", more), ledger).name, folder, dirs_exist_ok=True)) / "lab.yaml"
+
+
+@cache
+def _first(data: str, schema: str, ledger: bool) -> TemporaryDirectory[str]:
+    made = TemporaryDirectory()
+    with duckdb.connect(f"{made.name}/lab.duckdb") as con:
         con.execute(data)
-    file = folder / "lab.yaml"
-    file.write_text(schema.replace("{more}", more))
+    file = Path(made.name, "lab.yaml")
+    file.write_text(schema)
     if ledger:
         create_ledger(file)
-    return file
+    return made
 
 
 @contextmanager

@@ -122,9 +122,19 @@ EXPRESSIONS = (
 )
 FRAMES = (
     "SELECT h, count(*) FROM orders JOIN (SELECT n, {} AS h FROM moments WHERE {} IS NOT NULL) m ON qty = n GROUP BY h",
-    "SELECT n, m.day, sum(count(*)) OVER (PARTITION BY {} ORDER BY {}) FROM orders JOIN moments m ON qty = n GROUP BY n, m.day",
+    "SELECT n, m.day, sum(count(*)) OVER (PARTITION BY {} ORDER BY {}) FROM people JOIN moments m ON age = n GROUP BY n, m.day",
 )
+ANYWHERE = "n::INT + 1.5e0"  # in each frame and dialect
 QUOTES = {"duckdb": '"', "postgres": '"', "snowflake": '"', "bigquery": "`", "spark": "`"}
+
+
+def within(frame: str, expression: str) -> set[int]:
+    """Where in the frame's statement the expression stands."""
+    found, at = set[int](), 0
+    for part in frame.split("{}")[:-1]:
+        found |= set(range(at + len(part), at + len(part) + len(expression)))
+        at += len(part) + len(expression)
+    return found
 
 
 def bare(sql: str) -> str:
@@ -134,13 +144,15 @@ def bare(sql: str) -> str:
 
 @pytest.mark.parametrize("dialect", QUOTES)
 def test_no_word_of_a_statement_can_be_made_sql(dialect: str, lab: Session) -> None:
-    """Each word of a statement in turn is replaced by, or followed by, a name or a text that would end an expression."""
+    """Each word of a frame, and of an expression in it, in turn is replaced by, or followed by, a name or a text that would end an expression."""
     quote, tokenizer = QUOTES[dialect], Dialect.get_or_raise(dialect)
     odd = (f"{quote}canary) zz{quote}", f"({quote}canary) zz{quote})", "'canary'') zz'" if quote == '"' else "'canary\\') zz'")
     read_in_full = 0
+    assert ANYWHERE in EXPRESSIONS
     for frame, expression in product(FRAMES, EXPRESSIONS):
-        sql = frame.format(*[expression] * frame.count("{}"))
-        for token, word in product(tokenizer.tokenize(sql), odd):
+        sql, inside = frame.format(*[expression] * frame.count("{}")), within(frame, expression)
+        tokens = [token for token in tokenizer.tokenize(sql) if expression == ANYWHERE or token.start in inside]
+        for token, word in product(tokens, odd):
             for changed in (sql[: token.start] + word + sql[token.end + 1 :], sql[: token.end + 1] + word + sql[token.end + 1 :]):
                 try:
                     found = read(changed, lab.schema, dialect=dialect, now=datetime(2026, 1, 1))

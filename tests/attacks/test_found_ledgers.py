@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from dpquery.engine import create_ledger, open_session
+from dpquery.engine import create_ledger, door, open_session
 from dpquery.errors import Error
 
 SCHEMA = """
@@ -53,3 +53,15 @@ def test_other_files_of_the_folder_are_free(tmp_path: Path) -> None:
         duckdb.sql("SELECT range AS uid FROM range(5)").write_parquet(str(tmp_path / "data" / f"{name}.parquet"))
     create_ledger(written(tmp_path, "one.yaml", "data/[a].parquet"))
     create_ledger(written(tmp_path, "two.yaml", "data/b.parquet"))
+
+
+def test_data_that_has_a_ledger_is_not_read_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    duckdb.sql("SELECT range AS uid FROM range(5)").write_parquet(str(tmp_path / "data" / "a.parquet"))
+    schema = written(tmp_path, "one.yaml", "data/a.parquet")
+    create_ledger(schema)
+    monkeypatch.setattr(door, "_checked", None)
+    for path, said in ((None, "LEDGER_EXISTS"), (tmp_path / "two.ledger", "SOURCE_BOUND")):
+        with pytest.raises(Error) as caught:
+            create_ledger(schema, path)
+        assert caught.value.code == said
