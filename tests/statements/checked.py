@@ -1,6 +1,7 @@
 """The checks that every random statement passes.
 
-1. neighbours: removing or replacing one unit moves the exact sums by at most what is claimed.
+1. neighbours: removing or replacing one unit moves the exact sums by at most what is claimed; sums over all units are those over one and over the
+   others, added up; neither the order of rows nor more threads change them.
 2. noise off: the answer is what plain SQL says.
 3. independence: price, text, types, key list and success do not depend on the data.
 """
@@ -20,7 +21,7 @@ import plain
 import pyarrow as pa
 from grammar import Statement
 from inside import Inside
-from worlds import FUZZED, MAIN, World
+from worlds import FUZZED, MAIN, SHUFFLED, World
 
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
@@ -110,6 +111,25 @@ def neighbours(made: World, enforced: Enforced, results: Mapping[str, Exact]) ->
                 within(results[MAIN], results[name], part, claim, name)
             if enforced.selecting is not None:
                 _few_groups(results[MAIN], results[name], groups_of_a_unit(enforced), name)
+    for part, cell in enumerate(enforced.cells):
+        adds_up(results[MAIN], results[made.removed[0]], results[made.alone], part, cell.united)
+    same(results[MAIN], results[SHUFFLED], len(enforced.cells))
+
+
+def adds_up(whole: Exact, rest: Exact, alone: Exact, part: int, united: bool) -> None:
+    """What a unit and all others bring to a group adds up to what all bring together; of sets, to no less, and no more than is in either."""
+    found, others, own = (_by_group(exact, part) for exact in (whole, rest, alone))
+    for key in {*found, *others, *own}:
+        a, b, both = others.get(key, 0), own.get(key, 0), found.get(key, 0)
+        right = max(a, b) <= both <= a + b if united else both == a + b
+        assert right, f"part {part} of {key}: {both} for all units, {a} without one of them and {b} for that one alone"
+
+
+def same(one: Exact, other: Exact, parts: int) -> None:
+    """Nothing hangs on the order of rows, nor on how many threads read them."""
+    assert set(one.keys) == set(other.keys), "the groups depend on the order of rows"
+    for part in range(parts):
+        assert _by_group(one, part) == _by_group(other, part), f"part {part} depends on the order of rows"
 
 
 def _few_groups(one: Exact, other: Exact, most: int, name: str) -> None:
@@ -120,17 +140,15 @@ def _few_groups(one: Exact, other: Exact, most: int, name: str) -> None:
 
 def shifts(one: Exact, other: Exact, part: int) -> list[int]:
     """How far each group's sum differs; a group that is absent is 0."""
-    if part in one.bins or part in other.bins:
-        one, other = (Exact(*_apart(exact, part)) for exact in (one, other))
-        part = 0
-    a, b = (dict(zip(exact.keys, exact.sums[part], strict=True)) for exact in (one, other))
+    a, b = _by_group(one, part), _by_group(other, part)
     return [abs(d) for key in {*a, *b} if (d := a.get(key, 0) - b.get(key, 0))]
 
 
-def _apart(exact: Exact, part: int) -> tuple[Any, Any]:
-    """A part of several integers, as if each bin were a group."""
-    found = {(*key, bin): value for key, bins in zip(exact.keys, exact.bins[part], strict=True) for bin, value in bins.items()}
-    return tuple(found), (tuple(found.values()),)
+def _by_group(exact: Exact, part: int) -> dict[Row, int]:
+    """A part's sum of each group; one of several integers has one for each bin, as if that were a group."""
+    if part not in exact.bins:
+        return dict(zip(exact.keys, exact.sums[part], strict=True))
+    return {(*key, bin): value for key, bins in zip(exact.keys, exact.bins[part], strict=True) for bin, value in bins.items()}
 
 
 def norms(moved: Sequence[int]) -> tuple[int, int, int, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from grammar import renamed
-from worlds import MAIN, World
+from worlds import MAIN, SHUFFLED, THREADS, World
 
 from dpquery.backends import exact, names, relation
 from dpquery.backends.port import BoundedSQL
@@ -40,8 +41,9 @@ class Inside:
         return self.typed(lowered, key_types, parts)[0]
 
     def typed(self, lowered: BoundedSQL, key_types: Sequence[Type], parts: int) -> tuple[Exact, tuple[str, ...]]:
-        """The exact sums, and the engine's types of the result's columns."""
-        result = self.con.sql(self._text(lowered)).to_arrow_table()
+        """The exact sums, and the engine's types of the result's columns. Rows in another order are read by more threads."""
+        with self._threads():
+            result = self.con.sql(self._text(lowered)).to_arrow_table()
         return exact.exact(result, lowered, key_types, parts), tuple(str(field.type) for field in result.schema)
 
     def close(self) -> None:
@@ -53,6 +55,17 @@ class Inside:
 
     def owner_rows(self, sql: str) -> list[tuple[Any, ...]]:
         raise NotImplementedError
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        if self.catalogue != SHUFFLED:
+            yield
+            return
+        self.con.execute(f"SET threads = {THREADS}")
+        try:
+            yield
+        finally:
+            self.con.execute("SET threads = 1")
 
     def _text(self, lowered: BoundedSQL) -> str:
         return renamed(lowered.text, names.SOURCE, self.catalogue)

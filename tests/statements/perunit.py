@@ -76,7 +76,10 @@ def _having(g: Grammar, results: Sequence[tuple[Expr, str]]) -> Expr | None:
 
 @production(RELATION, 2)
 def windowed(g: Grammar, depth: int) -> Rel | None:
-    """A window over the rows of a unit, as a column of a subquery or in QUALIFY. Plain SQL breaks ties by all columns, as dpquery does."""
+    """A window over the rows of a unit, as a column of a subquery or in QUALIFY. Plain SQL breaks ties by all columns, as dpquery does.
+
+    Over a table the statement says nothing of these; elsewhere it names the visible columns, as dpquery would start with hidden ones.
+    """
     below = closed(g, relation(g, depth - 1))
     fixing = [i for i, c in enumerate(below.cols) if _fixes(c)]
     if not fixing or below.unit is None:
@@ -88,11 +91,12 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
     ways = [g.random.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for _ in order]
     dp, plain, kind, ties, frame = _function(g, scope)
     frame = frame if order or "ROWS" in frame else ""
+    direct = below.dp.partition(" ")[0].strip('"') in g.world.tables and "JOIN" not in below.dp
     texts = []
     for place, function in ((0, dp), (1, plain)):
         by = ", ".join([*([below.unit] if place else []), *((e.dp, e.plain)[place] for e in partition)])
         terms = [f"{(e.dp, e.plain)[place]}{way}" for e, way in zip(order, ways, strict=True)]
-        terms += [c.text for c in below.cols] if place and (ties or "ROWS" in frame) else []
+        terms += [c.text for c in below.cols] if (place or not direct) and (ties or "ROWS" in frame) else []
         over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame})"
         texts.append(function.replace("{f}", over) if "{f}" in function else function + over)
     kept = [(g.read(c), g.name("n")) for c in scope if g.chance(0.6)] or [(g.read(first), g.name("n"))]

@@ -17,6 +17,17 @@ FORMS: tuple[str, ...] = (
     "SELECT a.{k}, count(*) AS how_many FROM {t} AS a JOIN {list} AS r ON a.{k} = r.{k} GROUP BY a.{k}",
 )
 """With `{list}` a relation of different keys, `{in_list}` and `{not_in_list}` what follows a value."""
+KEYED, SINGLE = "SELECT __u, {k} AS key FROM {t} WHERE {k} IN (SELECT {k} FROM listed)", "SELECT __u, NULL AS key FROM {t} WHERE {k} "
+COUNTED: tuple[str, ...] = (
+    KEYED,
+    SINGLE + "IN (SELECT {k} FROM listed)",
+    SINGLE + "NOT IN (SELECT {k} FROM listed)",
+    KEYED,
+    KEYED,
+    "SELECT __u, {k} IS NULL OR {k} NOT IN (SELECT {k} FROM listed WHERE {k} IS NOT NULL) AS key FROM {t}",
+    KEYED,
+)
+"""The rows that each form counts, by unit and group, where the list is a table of plain SQL."""
 
 
 def keyed(made: World) -> list[tuple[str, str]]:

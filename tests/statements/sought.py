@@ -13,6 +13,7 @@ from relations import views
 from worlds import World, world
 
 from dpquery.errors import Position, Refused
+from dpquery.plan.release import Release
 from dpquery.sql import read
 
 LEAVES = frozenset({Position})
@@ -30,6 +31,11 @@ MADE_BY = {
     "Scan": "table",
 }
 """The production of FROM that makes a node, or what only such a node has."""
+
+
+def bounded_nodes() -> set[str]:
+    """The classes of what a bounded plan is made of, but for keys that are released, which statements of one release do not have."""
+    return {name for name in nodes.required([Release], LEAVES) if "=" not in name} - {"ReleasedKeys"}
 
 
 @cache

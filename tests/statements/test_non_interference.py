@@ -9,18 +9,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import nodes
 import pytest
 from asked import Door, Heard, Listener, charged, files, ordinary, told
 from broken import CALLS, broken
+from checked import prepared
 from inside import Inside
 from relations import views
+from sought import LEAVES, bounded_nodes
 from statements import statement
 from worlds import FUZZED, MAIN, World, loaded, world
 
@@ -176,6 +179,23 @@ def test_nothing_but_released_values_depends_on_the_data(start: int, tmp_path: P
     assert ended["answered"] >= 0.2 * ended.total(), ended
     assert len(ended) >= 25, ended  # codes of refusal
     assert ended["OVER_BUDGET"] >= 6, ended
+
+
+def test_the_questions_have_every_node() -> None:
+    """Every node, part, cell and source of keys that a plan can have; test_released_lists.py has those with lists of released values."""
+    missing = bounded_nodes()
+    for seed in range(WORLDS):
+        made = world(seed)
+        views(made)
+        for i in range(EACH):
+            question = Question(made, f"{seed}/{i}")
+            if question.right and missing:
+                with suppress(Refused):
+                    missing -= {*nodes.shown(prepared(made, Inside(made), question.statement.dp, SALT).release, LEAVES)}
+        made.con.close()
+        if not missing:
+            return
+    raise AssertionError(f"no question has {sorted(missing)}")
 
 
 def _folder(tmp_path: Path, seed: int) -> Path:

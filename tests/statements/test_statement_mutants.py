@@ -79,6 +79,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     "values are counted by unit": (r"count\(DISTINCT (d\d+)\)", r"count(\1)"),
     "squares are not centred": (r" - \(\d+\)::HUGEINT \* (m\d+_\d+)", r" - 0 * \1"),
     "rows in which one value is NULL are counted": (r"count\(\(2 \* x\d+ - \(-?\d+\)\) \* \(2 \* x\d+ - \(-?\d+\)\)\)", "count(*)"),
+    "a window goes over the rows of all units": (r"OVER \(PARTITION BY u(?:, c\d+)* (?=ORDER BY c|\))", "OVER ("),
+    "equal rows are told apart by how they are read": (
+        r"(row_number|lag|lead|first_value)(\(.*? OVER \(PARTITION BY u(?:, c\d+)+) ORDER BY c[^)]*\)",
+        r"\1\2)",
+    ),
+    "a frame begins a row earlier": (r"BETWEEN 2 PRECEDING", "BETWEEN 3 PRECEDING"),
+    "groups are kept as they are read": (r"ORDER BY hash\(.*\) AS place", ") AS place"),
     "overflow is an error": (r"TRY_CAST", "CAST"),
 }
 

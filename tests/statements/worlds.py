@@ -1,4 +1,4 @@
-"""Random data sets: a schema, data unit by unit, and their neighbours, all in one in-process engine.
+"""Random data sets: a schema, data unit by unit, and their neighbours, all in one in-process engine; and the same rows in another order.
 
 A unit's bag holds all rows that reach it, and rows that would if their parents were there. What reaches nobody (NULL units, orphans) is the same in
 all neighbours. Cells are texts, as an INSERT casts them.
@@ -24,7 +24,8 @@ from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAM
 Cell = str | None
 Bag = dict[str, list[list[Cell]]]
 MONEY = Type(Kind.DECIMAL, 2)
-MAIN, FUZZED = "v0", "fuzzed"
+MAIN, FUZZED, SHUFFLED = "v0", "fuzzed", "shuffled"
+THREADS = 3  # that read the rows in another order
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,10 @@ class TableSpec:
 
 @dataclass
 class World:
-    """A data set with its neighbours: catalogue `v0` holds it, `removed` and `replaced` name those that differ from it in one unit."""
+    """A data set with its neighbours: catalogue `v0` holds it, `removed` and `replaced` name those that differ from it in one unit.
+
+    `alone` holds only the unit that is not in the first of `removed`, `shuffled` what `v0` holds, in another order and in pieces.
+    """
 
     random: Random
     tables: dict[str, TableSpec]
@@ -97,6 +101,7 @@ class World:
     obedient: bool  # every value keeps what the schema declares
     removed: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
+    alone: str = ""
     joined_rows: int = 1000
     text: str = ""  # of the schema, without views
     whole: str = ""  # of the schema, with its views
@@ -105,7 +110,7 @@ class World:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        return (MAIN, *self.removed, *self.replaced, FUZZED)
+        return (MAIN, *self.removed, *self.replaced, self.alone, SHUFFLED, FUZZED)
 
     def private(self) -> list[TableSpec]:
         return [t for t in self.tables.values() if t.unit is not None]
@@ -375,9 +380,11 @@ def world(seed: int) -> World:
     for i in (0, 1):
         _variant(made, f"less{i}", [tag for tag in everyone if tag != f"u{i}"])
         _variant(made, f"other{i}", [tag for tag in everyone if tag != f"u{i}"] + [f"r{i}"])
+    _variant(made, "alone0", ["u0", "nobody"])
     _variant(made, FUZZED, [*fuzzed, "nobody"])
+    _shuffled(made, everyone)
     _clean(made)
-    made.removed, made.replaced = ("less0", "less1"), ("other0", "other1")
+    made.removed, made.replaced, made.alone = ("less0", "less1"), ("other0", "other1"), "alone0"
     return made
 
 
@@ -421,6 +428,23 @@ def _variant(made: World, catalogue: str, tags: Sequence[str]) -> None:
     for table in made.tables.values():
         where = "" if table.unit is None else f" WHERE __bag IN ({listed})"
         made.con.execute(f'CREATE TABLE {catalogue}.main."{table.name}" AS SELECT * EXCLUDE (__bag, __u) FROM stage.main."{table.name}"{where}')
+
+
+def _shuffled(made: World, tags: Sequence[str]) -> None:
+    """The rows of the data set in another order, each private table in pieces, so that several threads read it."""
+    made.con.execute(f"ATTACH ':memory:' AS {SHUFFLED}")
+    listed = ", ".join(quoted(tag) for tag in tags)
+    for table in made.tables.values():
+        rows = f'SELECT * EXCLUDE (__bag, __u) FROM stage.main."{table.name}"'
+        if table.unit is None:
+            made.con.execute(f'CREATE TABLE {SHUFFLED}.main."{table.name}" AS {rows}')
+            continue
+        rows += f" WHERE __bag IN ({listed})"
+        for piece in range(THREADS):
+            kept = f"{rows} AND hash(rowid) % {THREADS} = {piece} ORDER BY hash(rowid, 1)"
+            made.con.execute(f'CREATE TABLE {SHUFFLED}.main."{table.name} {piece}" AS {kept}')
+        pieces = " UNION ALL ".join(f'SELECT * FROM {SHUFFLED}.main."{table.name} {piece}"' for piece in range(THREADS))
+        made.con.execute(f'CREATE VIEW {SHUFFLED}.main."{table.name}" AS {pieces}')
 
 
 def _clean(made: World) -> None:
