@@ -135,10 +135,14 @@ def sampled(number: Fraction) -> Fraction:
 # ---- error bars ----------------------------------------------------------------------------------------------------------------------
 
 
-def reach(sums: Sequence[int], noises: Sequence[Noise], confidence: Fraction) -> list[Span]:
-    """Where the exact sums lie, all at once with at least the confidence."""
-    each = 1 - (1 - confidence) / len(sums)
-    widths = [half_width(noise, each) for noise in noises]
+def reach(noises: Sequence[Noise], confidence: Fraction) -> list[int]:
+    """How far from the noisy sums of any one group the exact ones lie, all at once with at least the confidence."""
+    each = 1 - (1 - confidence) / len(noises)
+    return [half_width(noise, each) for noise in noises]
+
+
+def around(sums: Sequence[int], widths: Sequence[int]) -> list[Span]:
+    """Where the exact sums lie that are no further than that from the noisy ones."""
     return [Span(Fraction(value - width), Fraction(value + width)) for value, width in zip(sums, widths, strict=True)]
 
 

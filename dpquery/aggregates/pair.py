@@ -14,6 +14,7 @@ from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
     SIZES,
     Span,
+    around,
     cells,
     halved,
     how,
@@ -106,7 +107,8 @@ def _value(aggregate: Aggregate, sums: Sums) -> Fraction:
 
 def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
     """Per group what the noise may have made of; all that is possible where the noisy count, or a spread, is not clear of nothing."""
-    spans = [_bar(aggregate, _sums(reach(own, noises, confidence))) for own in zip(*sums, strict=True)]
+    widths = reach(noises, confidence)
+    spans = [_bar(aggregate, _sums(around(own, widths))) for own in zip(*sums, strict=True)]
     return [(double(span.low), double(span.high)) for span in spans]
 
 
@@ -153,11 +155,11 @@ def _correlation(aggregate: Aggregate, sums: Sums, covariance: Span, inverse: Sp
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
     """Half the width of the error bar of n pairs spread evenly and independently over their bounds, by n."""
-    found = {}
+    found, widths = {}, reach(noises, confidence)
     for n in SIZES:
         number = n * one_row(aggregate)
         squares = [-less * number // 3 for less in aggregate.less]
-        span = _bar(aggregate, _sums(reach((0, 0, 0, *squares, number), noises, confidence)))
+        span = _bar(aggregate, _sums(around((0, 0, 0, *squares, number), widths)))
         found[f"n={n}"] = double((span.high - span.low) / 2)
     return found
 

@@ -13,6 +13,7 @@ from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
     SIZES,
     Span,
+    around,
     cells,
     halved,
     how,
@@ -85,7 +86,8 @@ def _variance(aggregate: Aggregate, total: int, squares: int, number: int) -> Fr
 
 def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
     """Per group the variances that the noise may have made of; all of them where the noisy count is not clear of the least that has one."""
-    spans = [_span(aggregate, reach(own, noises, confidence)) for own in zip(*sums, strict=True)]
+    widths = reach(noises, confidence)
+    spans = [_span(aggregate, around(own, widths)) for own in zip(*sums, strict=True)]
     return [(_own(aggregate, span.low), _own(aggregate, span.high)) for span in spans]
 
 
@@ -104,10 +106,10 @@ def _span(aggregate: Aggregate, sums: Sequence[Span]) -> Span:
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
     """Half the width of the error bar of n values spread evenly over their bounds, by n."""
     third = int(_most(aggregate) / 3) - aggregate.less[1]
-    found = {}
+    found, widths = {}, reach(noises, confidence)
     for n in SIZES:
         number = n * one_row(aggregate)
-        span = _span(aggregate, reach((0, third * number, number), noises, confidence))
+        span = _span(aggregate, around((0, third * number, number), widths))
         found[f"n={n}"] = (_own(aggregate, span.high) - _own(aggregate, span.low)) / 2
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpquery.aggregates import CARDS, Planned
+from dpquery.aggregates import CARDS, Planned, moments
 from dpquery.aggregates.moments import Span, moment
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, sample
@@ -191,6 +191,16 @@ def test_error_bars_cover(card: str, mechanism: Mechanism) -> None:
     whole = CARDS[card].interval(one, [[0]] * len(made.parts), noises, CONFIDENCE)[0]
     assert whole is not None
     assert all(bar is not None and bar[1] - bar[0] < whole[1] - whole[0] for bar in bars[:50])  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("card", MOMENTS)
+def test_how_far_noise_reaches_is_worked_out_once(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each group: there it took minutes."""
+    made, asked = plan(card, column(0, 9)), list[Noise]()
+    monkeypatch.setattr(moments, "half_width", lambda noise, confidence: asked.append(noise) or 3)
+    noises = [Noise(Mechanism.LAPLACE, Fraction(3))] * len(made.parts)
+    assert len(CARDS[card].interval(aggregate(card, made), [[50] * 20] * len(noises), noises, CONFIDENCE)) == 20
+    assert asked == noises
 
 
 def test_ends_of_a_moment_are_its_range() -> None:
