@@ -1,4 +1,4 @@
-"""Makes the mutants of the argument and of the accounting and tries each: `python tests/mutation/run.py [--again] [--processes 2] [PATTERN ..]`.
+"""Makes the mutants of the argument and of the accounting, and tries each: `python tests/mutation/run.py [--again] [--quick] [PATTERN ..]`.
 
 mutmut makes the mutants and keeps what became of each; survivors.py holds that against the lists. Trying them is done here, since mutmut starts
 pytest anew for each, which takes longer than the tests do. Here one pytest collects once and forks for each mutant. A fork runs the tests of the
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fnmatch
+import gc
 import hashlib
 import json
 import os
@@ -46,7 +47,7 @@ from survivors import listed, named
 
 HERE = Path.cwd()
 MADE = HERE / "mutants"
-QUICK = 5.0  # seconds of tests that a listed mutant must outlive
+QUICK = 2.0  # seconds of tests that a listed mutant must outlive
 START = 60.0  # seconds in which pytest has started on any machine
 LIVED, KILLED, NO_TESTS, TIMEOUT = 0, 1, 33, 36  # as mutmut writes them
 
@@ -66,8 +67,8 @@ class Test:
 class Trial:
     """The pytest that collects, and forks instead of running what it collected."""
 
-    def __init__(self, wanted: Sequence[str], again: bool, at_once: int) -> None:
-        self.wanted, self.again, self.at_once = wanted or ["*"], again, at_once
+    def __init__(self, wanted: Sequence[str], again: bool, quick: bool, at_once: int) -> None:
+        self.wanted, self.again, self.quick, self.at_once = wanted or ["*"], again, quick, at_once
         self.listed = listed().keys()
         self.files = {mutant: data for data in _files() for mutant in data.exit_code_by_key}
         self.early: frozenset[str] = frozenset()  # functions that ran while tests were collected
@@ -83,6 +84,7 @@ class Trial:
             raise session.Interrupted("the tests cannot be collected")
         self.early = frozenset(state()._stats)
         set_mutant_under_test("")
+        gc.freeze()  # what is there already is no garbage in any fork, and looking it over would copy it
         mutants = [mutant for mutant in self.files if self._is_wanted(mutant)]
         rooms = tuple({self._room(mutant) for mutant in mutants})
         self._measure({item.nodeid: item for item in session.items if item.nodeid.startswith(rooms)})
@@ -149,7 +151,7 @@ class Trial:
             set_mutant_under_test(mutant)
             quick = QUICK
             for test, after in zip_longest(tests, tests[1:]):
-                if 0 <= quick < test.seconds and self._is_listed(mutant):
+                if 0 <= quick < test.seconds and (self.quick or self._is_listed(mutant)):
                     return LIVED
                 quick -= test.seconds
                 limit(config().timeout_constant + config().timeout_multiplier * test.seconds)
@@ -173,14 +175,15 @@ class Trial:
 
 
 @cache
-def _shared() -> bytes:
-    """All that may change what a test reaches, but its own file: the product, and what tests share."""
-    paths = [path for path in [*HERE.glob("tests/**/*.py"), *HERE.glob(f"{config().source_paths[0]}/**/*.py")] if not path.name.startswith("test_")]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).digest()
+def _shared(room: Path) -> bytes:
+    """All that may change what a test reaches, but its own file: the product, and what the room's tests share."""
+    tests = [path for path in [*HERE.glob("tests/*.py"), *room.glob("*.py")] if not path.name.startswith("test_")]
+    product = [path for folder in config().source_paths for path in (HERE / folder).rglob("*.py")]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(tests) + sorted(product))).digest()
 
 
 def _digest(test: Path) -> str:
-    return hashlib.sha256(_shared() + test.read_bytes()).hexdigest()
+    return hashlib.sha256(_shared(test.parent) + test.read_bytes()).hexdigest()
 
 
 def _reach(item: pytest.Item) -> Job:
@@ -241,10 +244,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     parser.add_argument("--again", action="store_true", help="try those that lived, too")
+    parser.add_argument("--quick", action="store_true", help="hold each against the quick tests only: for a first look")
     parser.add_argument("--processes", type=int, default=2)
     asked = parser.parse_args(arguments)
     generate()
-    trial = Trial(asked.patterns, asked.again, asked.processes)
+    trial = Trial(asked.patterns, asked.again, asked.quick, asked.processes)
     setup_source_paths()
     os.environ["PYTHONPATH"] = str(MADE)
     os.chdir(MADE)
@@ -252,7 +256,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hypothesis.settings.load_profile("mutants")
     set_mutant_under_test("stats")
     start = time.monotonic()
-    code = pytest.main(["--rootdir=.", "-q", "-s", *config().pytest_add_cli_args, *config().pytest_add_cli_args_test_selection], plugins=[trial])
+    code = pytest.main(
+        ["--rootdir=.", "-q", "-s", "--tb=native", *config().pytest_add_cli_args, *config().pytest_add_cli_args_test_selection], plugins=[trial]
+    )
     print(f"{trial.seconds:.0f} s of processor time, {time.monotonic() - start:.0f} s", *trial.broken, sep="\n")
     return 1 if code or trial.broken else 0
 

@@ -1,39 +1,144 @@
-"""Plans that no reader of SQL makes: each lemma refuses the node whose precondition fails."""
+"""Plans that no reader of SQL makes: each lemma refuses the node whose precondition fails, and says which; and what it lets pass at the edge."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from random import Random
 
 import pytest
+import random_plans as rp
 
 from dpquery.errors import Fault
-from dpquery.plan.inside import Frame, Reduce, Reduction
-from dpquery.plan.rel import Group, Merge, Scan, Stack, UnitPath, Windowed
+from dpquery.plan.functions import call
+from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Semi, Stack, Windowed, output
 from dpquery.plan.release import Ask
-from dpquery.plan.scalar import Column
-from dpquery.privacy import locality, together
+from dpquery.plan.scalar import Column, Scalar
+from dpquery.privacy import together
+from dpquery.privacy.locality import fixed, local, owning
 from dpquery.values.types import INTEGER
 
-OWN, OTHER = Column(0, "x", INTEGER), Column(9, "y", INTEGER)
-SCAN = Scan("t", "t", (), UnitPath("u", INTEGER))
+WORLD = rp.World(Random(4))
+USERS, ORDERS, REGIONS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.public("regions")
+UID, COUNTRY, AGE = output(USERS)
+_, ORDERED_BY, _, AMOUNT, _ = output(ORDERS)  # foreign to USERS
+NEW = Column(970, "new", INTEGER)
+READS = "an expression reads what its relation does not hold"
 
 
-def test_groups_have_keys_of_their_relation() -> None:
-    with pytest.raises(Fault, match="a key is no column"):
-        locality.group(Group(SCAN, (OTHER,), ()))
+def said(rel: Private) -> str:
+    with pytest.raises(Fault) as caught:
+        local(rel)
+    assert caught.value.code == "PLAN_BROKEN"
+    return caught.value.message
 
 
+def added(value: Scalar | None, where: Scalar | None = None, by: Scalar | None = None) -> Reduction:
+    return Reduction(Reduce.SUM, value, INTEGER, where, by=by)
+
+
+def null(column: Column) -> Scalar:
+    return call("is_null", column)
+
+
+def windowed(item: Placing | Reduction, partition: tuple[Column, ...] = (), *order: Column, frame: Frame | None = None) -> Windowed:
+    return Windowed(USERS, NEW, item, partition, tuple(Term(column, descending=False, nulls_first=False) for column in order), frame)
+
+
+@pytest.mark.lemma("L13")
+def test_partners_are_compared_by_what_both_sides_hold() -> None:
+    for right in (ORDERS, REGIONS):
+        assert said(Semi(USERS, right, null(WORLD.scan("items").columns[0].column))) == f"{READS} (L13)"
+        assert "L13" in local(Semi(USERS, right, None))
+    assert "L13" in local(Semi(USERS, ORDERS, call("and", null(AGE), null(AMOUNT))))
+    assert "L13" in local(Semi(USERS, REGIONS, call("and", null(AGE), null(REGIONS.columns[1]))))
+
+
+@pytest.mark.lemma("L21")
+def test_groups_read_their_relation() -> None:
+    assert said(Group(USERS, (AMOUNT,), ())) == "a key is no column of the relation that is grouped"
+    assert said(Group(USERS, (AGE, AMOUNT), ())) == "a key is no column of the relation that is grouped"
+    for item in (added(AMOUNT), added(AGE, null(AMOUNT)), added(AGE, None, AMOUNT)):
+        assert said(Group(USERS, (AGE,), ((NEW, added(AGE)), (NEW, item)))) == f"{READS} (L21)"
+    assert "L21" in local(Group(USERS, (UID, COUNTRY, AGE), ((NEW, added(AGE, null(COUNTRY), AGE)),)))
+
+
+@pytest.mark.lemma("L22")
+def test_windows_read_their_relation() -> None:
+    number, lag = Placing(Place.ROW_NUMBER, None, INTEGER), Placing(Place.LAG, AGE, INTEGER)
+    for item in (number, lag, added(AGE)):
+        assert "L22" in local(windowed(item, (UID, COUNTRY), AGE))
+        assert said(windowed(item, (UID, AMOUNT), AGE)) == f"{READS} (L22)"
+        assert said(windowed(item, (UID,), AGE, AMOUNT)) == f"{READS} (L22)"
+    for item in (Placing(Place.LAG, AMOUNT, INTEGER), added(AMOUNT), added(AGE, null(AMOUNT))):
+        assert said(windowed(item, (UID,), AGE)) == f"{READS} (L22)"
+
+
+@pytest.mark.lemma("L22")
 def test_frames_of_range_begin_at_the_first_row() -> None:
-    total = Reduction(next(iter(Reduce)), OWN, INTEGER)
-    with pytest.raises(Fault, match="RANGE"):
-        locality.windowed(Windowed(SCAN, OTHER, total, (), (), Frame(rows=False, preceding=2)))
+    assert said(windowed(added(AGE), (), AGE, frame=Frame(rows=False, preceding=2))) == "a frame of RANGE counts rows"
+    assert said(windowed(added(AGE), (), AGE, frame=Frame(rows=False, preceding=0))) == "a frame of RANGE counts rows"
+    for frame in (Frame(rows=False), Frame(rows=True, preceding=2), Frame(rows=True)):
+        assert "L22" in local(windowed(added(AGE), (), AGE, frame=frame))
 
 
-def test_branches_of_a_stack_have_columns_alike() -> None:
-    with pytest.raises(Fault, match="differ in their numbers"):
-        locality.stack(Stack(SCAN, SCAN, (OTHER,), (OWN,), (), next(iter(Merge))))
+@pytest.mark.lemma("L14")
+def test_branches_of_a_stack_have_columns_alike_and_their_own() -> None:
+    def stack(columns: int, ours: tuple[Scalar, ...], theirs: tuple[Scalar, ...]) -> Stack:
+        return Stack(USERS, ORDERS, tuple(Column(970 + i, "n", INTEGER) for i in range(columns)), ours, theirs, Merge.UNION)
+
+    for columns, ours, theirs in (
+        (1, (AGE,), (AMOUNT, AMOUNT)),
+        (1, (AGE, AGE), (AMOUNT,)),
+        (2, (AGE,), (AMOUNT,)),
+        (1, (AGE, AGE), (AMOUNT, AMOUNT)),
+    ):
+        assert said(stack(columns, ours, theirs)) == "the branches of a stack differ in their numbers of columns"
+    assert said(stack(1, (AMOUNT,), (AMOUNT,))) == f"{READS} (L14)"
+    assert said(stack(1, (AGE,), (AGE,))) == f"{READS} (L14)"
+    assert said(stack(2, (AGE, AMOUNT), (AMOUNT, AMOUNT))) == f"{READS} (L14)"
+    assert "L14" in local(stack(2, (AGE, UID), (AMOUNT, ORDERED_BY)))
+
+
+def merged(how: Merge) -> Stack:
+    """Columns: the unit on both sides, on the left, on the right; what depends on the left unit; an expression of the unit; a row's own."""
+    ours = (UID, UID, AGE, AGE, call("add", UID, UID), call("add", UID, UID))
+    theirs = (ORDERED_BY, AMOUNT, ORDERED_BY, AMOUNT, call("add", ORDERED_BY, ORDERED_BY), AMOUNT)
+    return Stack(USERS, ORDERS, tuple(Column(980 + i, f"c{i}", INTEGER) for i in range(6)), ours, theirs, how)
+
+
+@pytest.mark.lemma("L10", "L12")
+@pytest.mark.parametrize("how", Merge)
+def test_what_a_stack_holds_of_the_unit(how: Merge) -> None:
+    """The unit where both branches give it unchanged; all that is fixed on the left where rows are left ones (EXCEPT)."""
+    assert owning(merged(how)) == {980}
+    assert fixed(merged(how)) == (set(range(980, 986)) if how is Merge.EXCEPT else {980})
+    turned = Stack(ORDERS, USERS, (NEW,), (AMOUNT,), (AGE,), how)
+    assert fixed(turned) == owning(turned) == set()
+
+
+@pytest.mark.lemma("L10", "L12")
+@pytest.mark.parametrize(
+    "above",
+    [
+        lambda rel: Keep(rel, null(output(rel)[0])),
+        lambda rel: CapRows(rel, 2),
+        lambda rel: Compute(rel, ((NEW, AMOUNT),)),
+        lambda rel: Semi(rel, USERS, None),
+        lambda rel: Lookup(rel, REGIONS, Join.INNER, None, 2),
+        lambda rel: Windowed(rel, NEW, Placing(Place.ROW_NUMBER, None, INTEGER), (), ()),
+        lambda rel: Match(rel, WORLD.scan("items"), Join.LEFT, None),
+    ],
+)
+def test_the_unit_stays_in_its_column(above: Callable[[Private], Private]) -> None:
+    assert fixed(above(ORDERS)) == owning(above(ORDERS)) == {ORDERED_BY.id}
 
 
 def test_releases_are_priced_in_the_unit_of_their_statement() -> None:
-    with pytest.raises(AssertionError, match="priced as its statement"):
-        together._share(Ask(Fraction(0), epsilon=Fraction(1)), Ask(Fraction(0), rho=Fraction(1)))
+    one, other = Ask(Fraction(0), epsilon=Fraction(1)), Ask(Fraction(0), rho=Fraction(1))
+    for ask, whole in ((one, other), (other, one)):
+        with pytest.raises(AssertionError, match=r"^a release is priced as its statement is$"):
+            together._share(ask, whole)
+    assert together._share(Ask(Fraction(0), epsilon=Fraction(1, 3)), Ask(Fraction(0), epsilon=Fraction(2, 3))) == Fraction(1, 2)
+    assert together._share(Ask(Fraction(0), rho=Fraction(1, 3)), Ask(Fraction(0), rho=Fraction(2, 3))) == Fraction(1, 2)

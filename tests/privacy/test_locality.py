@@ -27,6 +27,7 @@ from dpquery.plan.rel import (
     Keep,
     Lookup,
     Match,
+    Merge,
     Private,
     Public,
     Scan,
@@ -39,7 +40,7 @@ from dpquery.plan.rel import (
     walk,
 )
 from dpquery.plan.release import Clamp, GroupCap, Key, One, Part, Units, UnitTable
-from dpquery.plan.scalar import Case, Column, Literal, Scalar
+from dpquery.plan.scalar import Call, Case, Column, Literal, Scalar
 from dpquery.privacy import Facts
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
 from dpquery.privacy.resolve import filled
@@ -358,6 +359,56 @@ def test_l9_bounds_of_none_and_one() -> None:
     assert [rows_per_unit(Match(one, seven, join, None, single=True)) for join in (Join.INNER, Join.LEFT)] == [7, 7]
     assert [rows_per_unit(Match(seven, one, join, None, single=True)) for join in (Join.INNER, Join.LEFT)] == [7, 7]
     assert rows_per_unit(lookup(CapRows(Match(five, USERS, Join.INNER, None), 4), 3, Join.LEFT)) == 12
+
+
+def test_l9_bounds_of_stacks() -> None:
+    """The sum for UNION, the smaller one for INTERSECT, the left one for EXCEPT; nothing is known of a sum where one is not."""
+
+    def most(left: Private, right: Private) -> list[int | None]:
+        return [rows_per_unit(Stack(left, right, (), (), (), how)) for how in (Merge.UNION_ALL, Merge.UNION, Merge.INTERSECT, Merge.EXCEPT)]
+
+    five, seven = CapRows(ORDERS, 5), CapRows(ITEMS, 7)
+    assert most(five, seven) == [12, 12, 5, 5]
+    assert most(seven, five) == [12, 12, 5, 7]
+    assert most(ORDERS, five) == [None, None, 5, None]
+    assert most(five, ORDERS) == [None, None, 5, 5]
+    assert most(ORDERS, ITEMS) == [None, None, None, None]
+
+
+def test_l9_what_a_filter_on_row_numbers_leaves() -> None:
+    """Only a number that counts rows, of whole units, held below a whole number from the one side that bounds it."""
+    number, other = Column(951, "rn", INTEGER), Column(953, "x", INTEGER)
+
+    def windowed(below: Private = ORDERS, place: Place = Place.ROW_NUMBER) -> Private:
+        return Windowed(below, number, Placing(place, None, INTEGER), (), ())
+
+    def left(condition: Scalar, below: Private) -> int | None:
+        return rows_per_unit(Keep(below, condition))
+
+    def by(function: str, value: int) -> int | None:
+        return left(call(function, number, Literal(value, INTEGER)), windowed())
+
+    assert [by("eq", value) for value in (-1, 0, 1, 9)] == [1, 1, 1, 1]
+    assert [by("le", value) for value in (-1, 0, 1, 9)] == [0, 0, 1, 9]
+    assert [by("lt", value) for value in (-1, 0, 1, 2, 9)] == [0, 0, 0, 1, 8]
+    assert [by(function, 9) for function in ("gt", "ge", "ne")] == [None, None, None]
+    nine = Literal(9, INTEGER)
+    for unbounded in (call("le", nine, number), call("lt", nine, number), call("le", column(ORDERS, "amount"), nine), call("le", number, other)):
+        assert left(unbounded, windowed()) is None
+    for truth in (Call("le", (number, Literal(True, BOOLEAN)), BOOLEAN), Call("lt", (number, Literal(True, BOOLEAN)), BOOLEAN)):
+        assert left(truth, windowed()) is None
+    kept = call("le", number, nine)
+    assert left(kept, windowed(place=Place.RANK)) is None
+    assert left(kept, Windowed(ORDERS, number, Reduction(Reduce.COUNT, None, INTEGER), (), ())) is None
+    assert left(kept, windowed(CapRows(ORDERS, 5))) == 5
+    assert left(kept, windowed(CapRows(ORDERS, 12))) == 9
+    assert left(call("and", call("is_null", column(ORDERS, "item")), kept), windowed()) == 9
+    above = Windowed(windowed(), other, Placing(Place.RANK, None, INTEGER), (), ())
+    assert left(kept, Keep(Compute(above, ()), call("is_null", column(ORDERS, "item")))) == 9
+    assert left(kept, CapRows(windowed(), 12)) == 12  # of rows that were chosen by something else
+    both = Windowed(windowed(), other, Placing(Place.ROW_NUMBER, None, INTEGER), (), ())
+    for less, more in ((number, other), (other, number)):
+        assert left(call("and", call("le", less, Literal(3, INTEGER)), call("le", more, nine)), both) == 3
 
 
 def test_distinct_units_from_a_null_side() -> None:
