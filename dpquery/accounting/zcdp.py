@@ -48,6 +48,22 @@ def laplace_rho_up(epsilon: Fraction) -> Fraction:
     return significant_up(epsilon * (1 - q) / (1 + q))
 
 
+def exponential_rho(spreads_squared: int, scale: Fraction) -> Fraction:
+    """Z5. The rho of choices by the exponential mechanism (M7): spreads_squared / (8 scale^2), exactly.
+
+    Given   scores of several groups, which one unit moves by d_i each; in each group the largest d_i less the smallest is at most r, and the r^2 add
+            up to at most `spreads_squared`. In each group score i is chosen with probability proportional to exp(q_i / s).
+    Claim   the choices together are (spreads_squared / (8 s^2))-zCDP. (Not those by permute and flip, which have Z2 of their epsilon.)
+    Proof   One group: the laws P and Q of two neighbours have ln P(i)/Q(i) = d_i / s + c with the same c for all i, so this loss L lies in an
+            interval of length h = r / s. k(x) = ln E_Q exp(x L) is 0 at 0 and at 1, and its second derivative is a variance of L, under a tilted
+            law, so at most h^2 / 4. Hence k(x) - x (x - 1) h^2 / 8 is concave and 0 at 0 and at 1, so at most 0 for x = a > 1:
+            D_a = k(a) / (a - 1) <= a h^2 / 8. Groups' choices are independent, and D_a adds up.
+    Tight   Small r on two scores that are equal: test_exponential_rho_is_nearly_reached
+    Source  Cesar and Rogers 2021, Lemma 3.2; Dong, Durfee and Rogers 2020 (bounded range).
+    """
+    return Fraction(spreads_squared) / (8 * scale * scale)
+
+
 def laplace_epsilon_down(rho: Fraction) -> Fraction:
     """Z3. The largest epsilon with epsilon * tanh(epsilon / 2) <= rho, rounded down.
 

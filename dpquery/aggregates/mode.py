@@ -1,10 +1,16 @@
-"""MODE: the most frequent of listed values, by the noisy numbers of rows that have them.
+"""MODE: the most frequent of listed values, chosen by the numbers of rows that have them.
 
-Each value has a bin, as those of a quantile have, and all of them are released with noise of their own; what is shown is which is the largest, a
-function of released numbers that costs nothing more. Of equal ones it is the first of the list.
+Each value has a bin, as those of a quantile have. As nothing is shown but which bin has the most, that is chosen by a mechanism that releases no
+number: permute and flip where an epsilon is spent, the exponential mechanism where a rho is. A value that leads all n - 1 others by m is the one
+that is shown with at least the confidence 1 - b: what each other one takes of its chances is largest at a lead of exactly m, where with
+p = exp(-m / s) permute and flip shows another with probability E K / (1 + K) <= (n - 1) p / 2, K the number of others whose coin lands, and the
+exponential mechanism with (n - 1) p / (1 + (n - 1) p).
 
-A value v that leads by more than m is the most frequent one with at least the confidence: where another value t is more frequent, noise moved v past
-it by more than m, which two independent noises do with probability at most (1 - confidence) / (n - 1) each, over the n - 1 others.
+Where the statement names a noise, or Gaussian noise errs less (of many values under replace-one), the bins are released with noise of their own, and
+what is shown is the largest, a function of released numbers that costs nothing more. Of equal ones it is the first of the list.
+
+There, a value v that leads by more than m is the most frequent one with at least the confidence: where another value t is more frequent, noise moved
+v past it by more than m, which two independent noises do with probability at most (1 - confidence) / (n - 1) each, over the n - 1 others.
 """
 
 from __future__ import annotations
@@ -12,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from math import log
+from typing import assert_never
 
 from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Card, Planned
@@ -19,9 +27,10 @@ from dpquery.aggregates.combined import quantile_up
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
+from dpquery.numbers import float_near
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import WEIGHT_BITS, Aggregate, Bins, Part, Units
+from dpquery.plan.release import WEIGHT_BITS, Aggregate, Bins, Choosing, Mechanism, Part, Units
 from dpquery.plan.scalar import Case, Literal, Scalar, walk
 from dpquery.values.types import INTEGER, Value
 
@@ -43,7 +52,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     most, count = rows_per_cell(contributions, rows_per_unit), len(ask.values)
     part = Part(Units(_place(ask.argument, ask.values), Fraction(1), 0, count - 1), Bins(most, 1, count), ask.where)
     capped, cuts = told(row_cap(contributions, rows_per_unit), contributions)
-    how = f"the one of {count} values with the largest noisy number of rows; the expected error is by how many rows it has to lead"
+    how = f"the most frequent of {count} values; the expected error is by how many rows it has to lead to be the one that is shown"
     return Planned(fits(ask, (part,), None), ask.argument.type, Fraction(1), None, (how, *capped), cuts, values=ask.values)
 
 
@@ -74,7 +83,7 @@ def _groups(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Sequenc
 
 
 def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
-    """Per group the value whose noisy integer is the largest."""
+    """Per group the value whose integer is the largest: the noisy count, or the 1 of a choice."""
     return [aggregate.values[max(range(len(own)), key=own.__getitem__)] for own in _groups(aggregate, sums)]
 
 
@@ -85,21 +94,33 @@ def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequen
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> float:
     """By how many rows a value has to lead."""
-    return _lead(len(aggregate.values) - 1, noises[0], confidence)
+    return lead(len(aggregate.values) - 1, noises[0], confidence)
 
 
 @lru_cache(maxsize=64)
-def _lead(others: int, noise: Noise, confidence: Fraction) -> float:
-    import numpy as np
+def lead(others: int, noise: Noise, confidence: Fraction) -> float:
+    """By how many rows a value has to lead so many others to be shown with at least the confidence."""
+    wrong, scale = float(1 - confidence), float_near(noise.parameter / ONE)
+    match noise.mechanism:
+        case Choosing.PERMUTE_AND_FLIP:
+            return scale * max(0.0, log(others / (2 * wrong)))
+        case Choosing.EXPONENTIAL:
+            return scale * max(0.0, log(others * (1 - wrong) / wrong))
+        case Mechanism.LAPLACE | Mechanism.GAUSSIAN:
+            import numpy as np
 
-    (found,) = quantile_up(np.array([[1.0], [-1.0]]), np.ones((2, 1)), [0, 0], (noise,), (1 - confidence) / others)
-    return float(found)
+            (found,) = quantile_up(np.array([[1.0], [-1.0]]), np.ones((2, 1)), [0, 0], (noise,), (1 - confidence) / others)
+            return float(found)
+        case _:
+            assert_never(noise.mechanism)
 
 
 def close(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[bool]:
-    """Per group whether the noise alone may have put the value before another one."""
-    lead = expected_error(aggregate, noises, confidence) * ONE
-    return [max(own) - sorted(own)[-2] <= lead for own in _groups(aggregate, sums)]
+    """Per group whether the noise alone may have put the value before another one; a choice does not tell."""
+    if isinstance(noises[0].mechanism, Choosing):
+        return [False] * len(_groups(aggregate, sums))
+    least = expected_error(aggregate, noises, confidence) * ONE
+    return [max(own) - sorted(own)[-2] <= least for own in _groups(aggregate, sums)]
 
 
 MODE = Card("mode", plan, finish, interval, expected_error)

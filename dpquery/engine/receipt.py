@@ -17,6 +17,7 @@ from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
     Bins,
+    Choosing,
     Element,
     GroupCap,
     ListedKeys,
@@ -170,9 +171,9 @@ def plain(value: Fraction) -> int | float:
 
 
 def scale(noise: Noise, unit: Fraction) -> float:
-    """The scale b of Laplace noise or the sigma of Gaussian noise, in the value's own units."""
+    """The scale b of Laplace noise, the sigma of Gaussian noise or the scale of a choice's scores, in the value's own units."""
     match noise.mechanism:
-        case Mechanism.LAPLACE:
+        case Mechanism.LAPLACE | Choosing.PERMUTE_AND_FLIP | Choosing.EXPONENTIAL:
             return float_near(noise.parameter * unit)
         case Mechanism.GAUSSIAN:
             return float_near(sqrt_up(noise.parameter) * unit)
@@ -282,9 +283,9 @@ def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     unsafe = ("UNSAFE TESTING: the schema lifts the limits; this answer protects nobody.",) if schema.unsafe_testing else ()
     free = prepared.bill.price.epsilon is None and all(block.ask.noise is None for block in prepared.blocks)
     by_rho = free and prepared.ask.rho is None
-    charged = (
-        "Gaussian noise errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",
-    )
+    drawn = {noise.mechanism for one in prepared.bill.releases for noise in one.noises}
+    what = "Gaussian noise" if Mechanism.GAUSSIAN in drawn else "The exponential mechanism"
+    charged = (f"{what} errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",)
     said = dict.fromkeys(warning for release in prepared.releases.values() for warning in warnings(release))
     return (*unsafe, *(charged if by_rho else ()), *said)
 

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from dpquery.plan.release import Mechanism
+from dpquery.plan.release import Randomness
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Integer noise, independent for each number it is added to.
+    """Integer noise, independent for each number it is added to; or a choice among the numbers of a group, to none of which anything is added.
 
     LAPLACE: P(Z = z) is proportional to exp(-|z| / parameter), the parameter being the scale b in grid units.
     GAUSSIAN: P(Z = z) is proportional to exp(-z^2 / (2 parameter)), the parameter being sigma^2 in squared grid units.
+    PERMUTE_AND_FLIP, EXPONENTIAL: choices (choice.py), the parameter being the scale s of the scores in grid units.
     """
 
-    mechanism: Mechanism
+    mechanism: Randomness
     parameter: Fraction
 
     def __post_init__(self) -> None:

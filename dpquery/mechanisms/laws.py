@@ -7,7 +7,7 @@ from typing import assert_never
 from dpquery.mechanisms.card import Law, Noise
 from dpquery.mechanisms.gaussian import Gaussian
 from dpquery.mechanisms.laplace import Laplace
-from dpquery.plan.release import Mechanism
+from dpquery.plan.release import Choosing, Mechanism
 
 
 def law_of(noise: Noise) -> Law:
@@ -17,5 +17,7 @@ def law_of(noise: Noise) -> Law:
             return Laplace(noise.parameter)
         case Mechanism.GAUSSIAN:
             return Gaussian(noise.parameter)
+        case Choosing.PERMUTE_AND_FLIP | Choosing.EXPONENTIAL:
+            raise ValueError("a choice adds no noise")
         case _:
             assert_never(noise.mechanism)

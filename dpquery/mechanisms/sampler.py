@@ -199,7 +199,7 @@ def _accepted(table: _Table, index: Ints, beyond: dict[int, int], bits: BitSourc
     for place in sorted({*unsure, *beyond}):
         j = beyond.get(place, int(index[place]))
         full = int(offset[place]) << table.low_bits | _low(table.low_bits, bits)
-        keep[place] = _below(int(chance[place]), _exponent(table, j, full), bits)
+        keep[place] = below(int(chance[place]), _exponent(table, j, full), bits)
         exact[place] = _value(j, full, table.block_bits)
     values: Draws = (table.start[index] + offset) ^ table.flip[index]
     if table.low_bits:
@@ -275,7 +275,7 @@ def _index(table: _Table, prefix: int, bits: BitSource) -> int:
         prefix, size = prefix << 64 | int(bits.uint64(1)[0]), size + 64
 
 
-def _below(prefix: int, x: Fraction, bits: BitSource) -> bool:
+def below(prefix: int, x: Fraction, bits: BitSource) -> bool:
     """Whether V < exp(-x), given the first 64 bits of V."""
     size = 64
     while True:

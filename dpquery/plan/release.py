@@ -322,13 +322,31 @@ class Release:
     aggregates: tuple[Aggregate, ...]
     warnings: tuple[str, ...] = ()
 
+    @property
+    def modal(self) -> tuple[int, ...]:
+        """The parts of which nothing is shown but which of their integers is the largest: those of modes alone."""
+        shown = {part: [one for one in self.aggregates if part in one.parts] for part in range(len(self.table.parts))}
+        return tuple(part for part, by in shown.items() if by and all(one.values for one in by))
+
 
 # ---- what was asked for --------------------------------------------------------------------------------------------------------------
 
 
 class Mechanism(StrEnum):
+    """The noise that is added to each integer of a part."""
+
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
+
+
+class Choosing(StrEnum):
+    """How one integer of each group is chosen by its size, where nothing is shown of a part but which one it is."""
+
+    PERMUTE_AND_FLIP = "permute_and_flip"
+    EXPONENTIAL = "exponential"
+
+
+Randomness = Mechanism | Choosing
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,8 @@ class Sensitivity:
     """How far neighbouring data sets move one part, in its integer units.
 
     `moves` are the extreme patterns (coordinates, shift of each): the worst of them bounds the norms below, and every sum over coordinates of a
-    function of the shift's magnitude that is rising, superadditive and 0 at 0. `l0` counts coordinates that can change at once.
+    function of the shift's magnitude that is rising, superadditive and 0 at 0. `l0` counts coordinates that can change at once. `spreads` is, where a
+    group has several integers, the extreme pattern (groups, spread of each) of how far these move apart (C11); (0, 0) elsewhere.
     """
 
     l0: int
@@ -50,6 +51,7 @@ class Sensitivity:
     l2_squared: int
     lemma: str
     moves: tuple[tuple[int, int], ...]
+    spreads: tuple[int, int] = (0, 0)
 
 
 def enforced(release: Release) -> Enforced:
@@ -298,7 +300,31 @@ def binned(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacenc
             most, touched = 2 * groups, 2 * groups if listed is None else min(2 * groups, max(1, listed))
         case _:
             assert_never(adjacency)
-    return Sensitivity(touched * cell.bins, cell.high, most * cell.high, most * cell.high**2, "C10", ((most, cell.high),))
+    apart = spread(cell, groups, listed, adjacency)
+    return Sensitivity(touched * cell.bins, cell.high, most * cell.high, most * cell.high**2, "C10", ((most, cell.high),), apart)
+
+
+def spread(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacency) -> tuple[int, int]:
+    """C11. How far the integers of a group move apart: (groups, largest shift less smallest one).
+
+    Given   as in C10: cells of integers v_i >= 0 that add up to at most W, in at most l0 groups, of K listed ones.
+    Claim   for rising, superadditive f with f(0) = 0 the sum over groups of f(max shift - min shift) is at most n f(r) for the result (n, r): n is
+            l0, or K if that is less; r is W for add/remove, 2 W for replace-one.
+    Proof   Add/remove: shifts of a group are v_i, all in [0, W], or all -v_i. So one way for all: counts are monotone, and r is W, not 2 W.
+            Replace-one: they are v_i - v'_i, in [-W, W], of both signs at once, so that in a group of both data sets r is 2 W, and W in one of a
+            single one's. a groups of both, b + c <= 2 (l0 - a) others: a f(2W) + 2 (l0 - a) f(W) <= l0 f(2W), as 2 f(W) <= f(2W); and where there
+            are K < l0 groups in all, K f(2W), each of them counting once.
+    Tight   All rows of a unit in one bin; replaced, in another of the same group: test_c11_add_remove_is_reached, test_c11_replace_one_is_reached
+    Source  Durfee and Rogers 2019 (monotone scores); the proof above.
+    """
+    most = groups if listed is None else min(groups, max(1, listed))
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            return most, cell.high
+        case Adjacency.REPLACE_ONE:
+            return most, 2 * cell.high
+        case _:
+            assert_never(adjacency)
 
 
 def groups_of_a_unit(bounds: Enforced) -> int:

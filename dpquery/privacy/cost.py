@@ -12,16 +12,19 @@ from typing import assert_never
 
 from dpquery.accounting.convert import epsilon_up, rho_down
 from dpquery.accounting.event import Price
-from dpquery.accounting.pure import laplace_epsilon
-from dpquery.accounting.zcdp import gaussian_rho, laplace_epsilon_down, laplace_rho_up
+from dpquery.accounting.pure import choice_epsilon, laplace_epsilon
+from dpquery.accounting.zcdp import exponential_rho, gaussian_rho, laplace_epsilon_down, laplace_rho_up
+from dpquery.aggregates import mode
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, selection_delta_up, threshold
-from dpquery.numbers import significant_up
-from dpquery.plan.release import Aggregate, Ask, Enforced, Mechanism, PrivateKeys, Release
+from dpquery.numbers import significant_up, sqrt_up
+from dpquery.plan.release import Aggregate, Ask, Choosing, Enforced, Mechanism, PrivateKeys, Randomness, Release
 from dpquery.privacy.contribution import Sensitivity, enforced, groups_of_a_unit, sensitivities
 from dpquery.values.types import Adjacency
 
 HALF = Fraction(1, 2)
+USUAL = Fraction(95, 100)  # the confidence at which ways to choose are compared, whatever that of the error bars
+BY_RHO: frozenset[Randomness] = frozenset({Mechanism.GAUSSIAN, Choosing.EXPONENTIAL})  # what is charged in rho alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Priced:
     """Noise for each part, the threshold of private keys, and what that costs.
 
     `shares` are the parts' shares of the whole price (they add up to 1, or less where explicit shares leave a rest). `epsilon` and `delta` are
-    the statement's guarantee standing alone; of delta, `conversion` goes from rho to epsilon and `price.delta` to selection.
+    the statement's guarantee standing alone; of delta, `conversion` goes from rho to epsilon and `price.delta` to selection. `error` is what the
+    choice among noises makes small.
     """
 
     noises: tuple[Noise, ...]
@@ -39,11 +43,7 @@ class Priced:
     epsilon: Fraction | None
     delta: Fraction
     conversion: Fraction
-
-    @property
-    def error(self) -> Fraction:
-        """The product of the noises' variances, about: what the choice among noises makes small."""
-        return Fraction(prod(2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter for noise in self.noises))
+    error: Fraction = Fraction(1)
 
 
 def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
@@ -59,7 +59,7 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask)
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, release.modal)
     found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
     return min(found, key=_error if release.aggregates else _least_shown)
 
@@ -75,8 +75,8 @@ def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | Non
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask)
-    choices = [choice for choice in _choices(release, ask) if rho is not None or Mechanism.GAUSSIAN not in choice]
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, release.modal)
+    choices = [choice for choice in _choices(release, ask) if rho is not None or not BY_RHO & {*choice}]
     found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
     return min(found, key=_error if release.aggregates else _least_shown)
 
@@ -87,6 +87,7 @@ class _Plan:
     sensitivities: tuple[Sensitivity, ...]
     shares: tuple[Fraction, ...]
     ask: Ask
+    modal: tuple[int, ...]
 
 
 def _possible(release: Release, ask: Ask) -> None:
@@ -104,12 +105,19 @@ def _possible(release: Release, ask: Ask) -> None:
         raise Refused("GAUSSIAN_NEEDS_DELTA", "Gaussian noise needs a delta above 0", instead="give a delta, or noise => LAPLACE")
 
 
-def _choices(release: Release, ask: Ask) -> list[tuple[Mechanism, ...]]:
-    """The mechanisms of the parts, in each way that is allowed: one for all, but for the selecting part where the statement names its own."""
-    common = [ask.noise] if ask.noise else [Mechanism.LAPLACE, *([Mechanism.GAUSSIAN] if ask.delta > 0 else [])]
+def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
+    """The mechanisms of the parts, in each way that is allowed: one for all, but for the selecting part where the statement names its own.
+
+    Of what modes alone read, one integer is chosen instead, unless the statement names a noise.
+    """
+    pairs: list[tuple[Mechanism, Randomness]] = [(Mechanism.LAPLACE, Choosing.PERMUTE_AND_FLIP)]
+    if ask.noise is not None:
+        pairs = [(ask.noise, ask.noise)]
+    elif ask.delta > 0:
+        pairs += [(Mechanism.GAUSSIAN, one) for one in ((Choosing.EXPONENTIAL, Mechanism.GAUSSIAN) if release.modal else (Mechanism.GAUSSIAN,))]
     selecting = release.keys.count if isinstance(release.keys, PrivateKeys) else None
-    own = ask.selection
-    return [tuple(own if own and i == selecting else one for i in range(len(release.table.parts))) for one in common]
+    own, parts = ask.selection, range(len(release.table.parts))
+    return [tuple(own if own and i == selecting else chosen if i in release.modal else added for i in parts) for added, chosen in pairs]
 
 
 def _error(priced: Priced) -> Fraction:
@@ -135,10 +143,10 @@ def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[
     return (delta if conversion else Fraction(0)), (delta if selection else Fraction(0))
 
 
-def _priced(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency) -> Priced:
+def _priced(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency) -> Priced:
     """One candidate: noise by share, threshold by delta, price as `reprice` finds it."""
     ask, selecting = plan.ask, plan.bounds.selecting
-    pure = None if Mechanism.GAUSSIAN in choice else ask.epsilon  # spent as it is, without a conversion
+    pure = None if BY_RHO & {*choice} else ask.epsilon  # spent as it is, without a conversion
     conversion, selection = delta_split(ask.delta, conversion=pure is None, selection=selecting is not None)
     conversion = min(conversion, HALF)  # a delta of 1 (unsafe testing) has no conversion
     rho = None if pure is not None else ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
@@ -148,32 +156,47 @@ def _priced(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency) ->
     return replace(found, epsilon=epsilon, delta=conversion + found.price.delta, conversion=conversion)
 
 
-def _noised(plan: _Plan, choice: tuple[Mechanism, ...], adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
+def _noised(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
     """Noise by share of rho, or of the ask's epsilon where that is None; the threshold by selection's delta. Nothing goes to conversion."""
     selecting = plan.bounds.selecting
-    noises = _pure_noises(plan) if rho is None else _rho_noises(plan, choice, rho)
+    noises = _pure_noises(plan, choice) if rho is None else _rho_noises(plan, choice, rho)
     least = None if selecting is None else threshold(noises[selecting], selection, groups_of_a_unit(plan.bounds))
     price = _price(plan.bounds, noises, least, adjacency)
-    return Priced(noises, least, price, plan.shares, price.epsilon, price.delta, Fraction(0))
+    error = prod((_error_of(noise, plan, part) for part, noise in enumerate(noises)), start=Fraction(1))
+    return Priced(noises, least, price, plan.shares, price.epsilon, price.delta, Fraction(0), error)
 
 
-def _pure_noises(plan: _Plan) -> tuple[Noise, ...]:
-    """Laplace noise whose epsilons are exactly the parts' shares."""
+def _error_of(noise: Noise, plan: _Plan, part: int) -> Fraction:
+    """The variance of a part's noise, about; of what modes read, the square of the lead that a value needs."""
+    if part in plan.modal:
+        return Fraction(mode.lead(plan.bounds.cells[part].bins - 1, noise, USUAL)) ** 2
+    return 2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter
+
+
+def _pure_noises(plan: _Plan, choice: tuple[Randomness, ...]) -> tuple[Noise, ...]:
+    """Noise whose epsilons are exactly the parts' shares."""
     epsilon = plan.ask.epsilon or Fraction(0)
-    return tuple(Noise(Mechanism.LAPLACE, s.l1 / (epsilon * share)) for s, share in zip(plan.sensitivities, plan.shares, strict=True))
+    parts = zip(choice, plan.sensitivities, plan.shares, strict=True)
+    return tuple(Noise(one, (prod(s.spreads) if isinstance(one, Choosing) else s.l1) / (epsilon * share)) for one, s, share in parts)
 
 
-def _rho_noises(plan: _Plan, choice: tuple[Mechanism, ...], whole: Fraction) -> tuple[Noise, ...]:
+def _rho_noises(plan: _Plan, choice: tuple[Randomness, ...], whole: Fraction) -> tuple[Noise, ...]:
     """Noise whose rhos are at most the parts' shares of the whole rho."""
     return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True))
 
 
-def _rho_noise(mechanism: Mechanism, sensitivity: Sensitivity, rho: Fraction) -> Noise:
+def _rho_noise(mechanism: Randomness, sensitivity: Sensitivity, rho: Fraction) -> Noise:
     match mechanism:
         case Mechanism.GAUSSIAN:
             return Noise(mechanism, significant_up(sensitivity.l2_squared / (2 * rho)))
         case Mechanism.LAPLACE:
             return Noise(mechanism, significant_up(max(shift / laplace_epsilon_down(rho / count) for count, shift in sensitivity.moves)))
+        case Choosing.PERMUTE_AND_FLIP:
+            groups, apart = sensitivity.spreads
+            return Noise(mechanism, significant_up(apart / laplace_epsilon_down(rho / groups)))
+        case Choosing.EXPONENTIAL:
+            groups, apart = sensitivity.spreads
+            return Noise(mechanism, sqrt_up(groups * apart**2 / (8 * rho)))
         case _:
             assert_never(mechanism)
 
@@ -266,18 +289,22 @@ def _price(bounds: Enforced, noises: tuple[Noise, ...], least: int | None, adjac
 
 
 def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
-    """P3. The epsilon of one part's noise; None for Gaussian noise, which has none.
+    """P3. The epsilon of one part's noise; None for Gaussian noise, which has none, and for the exponential mechanism, which is charged in rho.
 
-    Given   neighbouring data sets move the part by at most L1 in all.
-    Claim   discrete Laplace noise of scale b gives epsilon = L1 / b.
+    Given   neighbouring data sets move the part by at most L1 in all, and the integers of n groups apart by r each.
+    Claim   discrete Laplace noise of scale b gives epsilon = L1 / b, permute and flip of scale s gives n r / s.
     Proof   P(Z = z) is proportional to exp(-|z| / b): the ratio of two densities is at most the product over coordinates of exp(|shift| / b).
-    Tight   test_p3_epsilon_is_reached
-    Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006.
+            Permute and flip: Z4, of the pattern of C11. None is infinite, and so never too little: an exponential mechanism that was scaled for a
+            rho has an epsilon too, but a larger one than was asked.
+    Tight   test_p3_epsilon_is_reached, test_p3_epsilon_of_a_choice_is_reached
+    Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006; McKenna and Sheldon 2020.
     """
     match noise.mechanism:
         case Mechanism.LAPLACE:
             return laplace_epsilon(sensitivity.l1, noise.parameter)
-        case Mechanism.GAUSSIAN:
+        case Choosing.PERMUTE_AND_FLIP:
+            return choice_epsilon(_spread(sensitivity, 1), noise.parameter)
+        case Mechanism.GAUSSIAN | Choosing.EXPONENTIAL:
             return None
         case _:
             assert_never(noise.mechanism)
@@ -286,21 +313,37 @@ def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
 def rho_of(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     """P4. The rho of one part's noise.
 
-    Given   the extreme patterns (n coordinates, each by s) of the part's change, and its L2.
+    Given   the extreme patterns (n coordinates, each by s) of the part's change, and its L2; that of groups whose integers move apart (n, each by r).
     Claim   discrete Gaussian noise of variance parameter v: L2^2 / (2v). Discrete Laplace noise of scale b: the largest n e tanh(e/2), e = s / b.
+            Choices of scale s: permute and flip n e tanh(e/2), e = r / s; the exponential mechanism n r^2 / (8 s^2).
     Proof   Gaussian: Canonne, Kamath, Steinke. Laplace: each coordinate is e-DP for its own e = shift / b, so has rho e tanh(e/2), rising and 0 at
             0; rhos of independent coordinates add up; the sum is at most that of the worst pattern (C6). Where only L1 is bounded (C7) the
-            pattern is all of it in one coordinate, as tanh rises and so e tanh(e/2) is superadditive.
-    Tight   test_a17_discrete_laplace_is_not_charged_the_continuous_rho, test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns
-    Source  Canonne, Kamath and Steinke 2020; Bun and Steinke 2016; docs/pitfalls.md A17, N2.
+            pattern is all of it in one coordinate, as tanh rises and so e tanh(e/2) is superadditive. Choices: each group's is (r / s)-DP (Z4)
+            and has the rho of Z2 for that, or, exponential, that of Z5; both are superadditive in r, so that C11 has the worst pattern.
+    Tight   test_a17_discrete_laplace_is_not_charged_the_continuous_rho, test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns,
+            test_p4_rho_of_choices
+    Source  Canonne, Kamath and Steinke 2020; Bun and Steinke 2016; Cesar and Rogers 2021; docs/pitfalls.md A17, N2.
     """
     match noise.mechanism:
         case Mechanism.GAUSSIAN:
             return gaussian_rho(sensitivity.l2_squared, noise.parameter)
         case Mechanism.LAPLACE:
             return max(count * laplace_rho_up(shift / noise.parameter) for count, shift in sensitivity.moves)
+        case Choosing.PERMUTE_AND_FLIP:
+            groups, apart = sensitivity.spreads
+            return groups * laplace_rho_up(apart / noise.parameter)
+        case Choosing.EXPONENTIAL:
+            return exponential_rho(_spread(sensitivity, 2), noise.parameter)
         case _:
             assert_never(noise.mechanism)
+
+
+def _spread(sensitivity: Sensitivity, power: int) -> int:
+    """How far integers of groups move apart, to this power, over all groups."""
+    groups, apart = sensitivity.spreads
+    if groups < 1 or apart < 1:
+        raise AssertionError("a choice is among several integers of a group")
+    return groups * int(apart**power)
 
 
 def selection_delta(bounds: Enforced, noises: tuple[Noise, ...], least: int | None) -> Fraction:

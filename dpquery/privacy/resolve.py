@@ -93,6 +93,8 @@ def lemmas(release: Release) -> tuple[str, ...]:
     bounds = enforced(release)
     sums = replace(bounds, cells=tuple(replace(cell, united=False) for cell in bounds.cells))  # on which what is said of unions rests
     found.update(s.lemma for each in (bounds, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
+    if release.modal:
+        found.add("C11")
     match release.keys:
         case PrivateKeys():
             found.update(("C8", "P5"))

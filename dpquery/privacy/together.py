@@ -11,7 +11,7 @@ from dpquery.accounting.convert import epsilon_up, rho_down
 from dpquery.accounting.event import Price
 from dpquery.errors import Refused
 from dpquery.plan.release import Ask, Enforced, Mechanism, PrivateKeys, Release
-from dpquery.privacy.cost import HALF, Priced, calibrate, delta_split, reprice, within
+from dpquery.privacy.cost import BY_RHO, HALF, Priced, calibrate, delta_split, reprice, within
 from dpquery.values.types import Adjacency
 
 
@@ -102,7 +102,7 @@ def _converted(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adj
     rho = whole.rho if whole.rho is not None else rho_down(whole.epsilon or Fraction(0), conversion)
     parts = zip(releases, asks, _selections(releases, selection), strict=True)
     found = tuple(within(release, ask, adjacency, rho * _share(ask, whole), delta) for release, ask, delta in parts)
-    if whole.epsilon is not None and all(noise.mechanism is Mechanism.LAPLACE for one in found for noise in one.noises):
+    if whole.epsilon is not None and not any(noise.mechanism in BY_RHO for one in found for noise in one.noises):
         return None  # an account in epsilons would be charged more than was asked
     spent = _total([one.price for one in found])
     full = all(sum(one.shares) == 1 for one in found if one.shares)

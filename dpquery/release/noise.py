@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import count
 from typing import assert_never
 
-from dpquery.mechanisms import BitSource, sample
-from dpquery.plan.release import ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
+from dpquery.mechanisms import BitSource, choose, sample
+from dpquery.plan.release import Choosing, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
 from dpquery.privacy.cost import Priced
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
@@ -24,10 +24,11 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
 
     Given   the exact sums, the noise and threshold that were charged, a source of independent bits.
     Claim   what is released is a function of the noisy vector: each exact integer of each part and group, those of bins without rows among them,
-            plus a draw of its own (M5). Over listed keys it is all of that vector, over private keys the groups whose noisy count of units, less
-            (minimum - 1), reaches the threshold.
-    Proof   Exact integers leave this module as arguments of one addition each. Groups out of the key list are never looked up. The other parts of
-            groups that do not pass are not drawn: as draws are independent, that is as drawing and dropping them. Keys alone decide the order.
+            plus a draw of its own (M5), and of a part that is chosen from which of a group's integers that is (M7), never how large. Over listed keys
+            it is all of that vector, over private keys the groups whose noisy count of units, less (minimum - 1), reaches the threshold.
+    Proof   Exact integers leave this module as arguments of one addition each, or as scores of M7, whose result is all that is kept.
+            Groups out of the key list are never looked up. The other parts of groups that do not pass are not drawn: as draws are independent,
+            that is as drawing and dropping them. Keys alone decide the order.
     Tight   Nothing to reach: a sum. Too little noise, or a threshold too low, is found out: test_a_third_of_the_noise_is_found_out,
             test_a_threshold_too_low_is_found_out
     Source  Dwork et al. 2006 (Laplace mechanism); Korolova et al. 2009 (thresholds).
@@ -48,7 +49,7 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
 
 
 def _all(keys: Sequence[Row], places: Sequence[int | None], exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
-    columns = [_noised(_column(exact, part, places, each), priced, part, bits) for part, each in enumerate(numbers)]
+    columns = [_noised(_column(exact, part, places, each), priced, part, bits, each) for part, each in enumerate(numbers)]
     return _sorted(keys, columns, numbers)
 
 
@@ -64,7 +65,9 @@ def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int)
     return found
 
 
-def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource) -> list[int]:
+def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource, each: int = 1) -> list[int]:
+    if isinstance(priced.noises[part].mechanism, Choosing):
+        return choose(priced.noises[part], column, each, bits)
     noise = sample(priced.noises[part], len(column), bits)
     return [int(value) + int(z) for value, z in zip(column, noise, strict=True)]
 
@@ -77,7 +80,7 @@ def _selected(exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSou
     noisy_count = _noised(exact.sums[units], priced, units, bits)
     kept = [i for i, value in enumerate(noisy_count) if value >= least]
     columns = [
-        [noisy_count[i] for i in kept] if part == units else _noised(_column(exact, part, kept, each), priced, part, bits)
+        [noisy_count[i] for i in kept] if part == units else _noised(_column(exact, part, kept, each), priced, part, bits, each)
         for part, each in enumerate(numbers)
     ]
     return _sorted([exact.keys[i] for i in kept], columns, numbers)

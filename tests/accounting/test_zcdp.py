@@ -1,17 +1,20 @@
-"""Z0, Z1, Z2, Z3: prices of noise against the Renyi divergences of the exact laws."""
+"""Z0 to Z5: prices of noise and of choices against the Renyi divergences of the exact laws."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import mpmath as mp
 import pytest
+from choice_laws import losses, renyi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpquery.accounting import zcdp
-from dpquery.accounting.pure import laplace_epsilon
-from dpquery.accounting.zcdp import gaussian_rho, laplace_epsilon_down, laplace_rho_up
+from dpquery.accounting.pure import choice_epsilon, laplace_epsilon
+from dpquery.accounting.zcdp import exponential_rho, gaussian_rho, laplace_epsilon_down, laplace_rho_up
+from dpquery.plan.release import Choosing
 
 ORDERS = ("1.0001", "1.1", "1.5", "2", "3", "8", "30")
 
@@ -132,3 +135,73 @@ def test_zero_and_below() -> None:
         laplace_rho_up(Fraction(-1))
     with pytest.raises(ValueError, match=r"^rho is not negative$"):
         laplace_epsilon_down(Fraction(-1))
+
+
+# ---- choices ---------------------------------------------------------------------------------------------------------------------------
+
+SCORES = ((0, 0), (0, 0, 0), (5, 2, 0), (7, 7, 1, -4), (0, -9, -9, -9))
+MONOTONE = tuple(product((0, 1, 2), repeat=4))  # shifts of each score that lie in [0, 2]
+BOTH_WAYS = tuple(product((-1, 0, 1), repeat=4))
+
+
+@pytest.mark.lemma("Z4")
+@pytest.mark.parametrize("mechanism", Choosing)
+@pytest.mark.parametrize("scores", SCORES)
+def test_choices_lose_at_most_their_epsilon(mechanism: Choosing, scores: tuple[int, ...]) -> None:
+    """Scores that move one way by 2 at most lose what ones that move both ways by 1 do."""
+    scale = Fraction(3)
+    for shifts in (*MONOTONE, *BOTH_WAYS):
+        moved = [q + d for q, d in zip(scores, shifts, strict=False)]
+        apart = max(shifts[: len(scores)]) - min(shifts[: len(scores)])
+        assert max(map(abs, losses(mechanism, scores, moved, scale))) <= choice_epsilon(apart, scale) + mp.mpf(10) ** -12
+
+
+@pytest.mark.parametrize("mechanism", Choosing)
+def test_choice_epsilon_is_reached(mechanism: Choosing) -> None:
+    """Permute and flip: one way from a tie, both ways where the last stays below. Exponential: a score that hardly weighs."""
+    scale, far = Fraction(2), 80
+    one_way = ((0, 0), (3, 0)) if mechanism is Choosing.PERMUTE_AND_FLIP else ((far, 0), (far, 3))
+    both_ways = ((6, 0), (3, 3)) if mechanism is Choosing.PERMUTE_AND_FLIP else ((far, 0), (far - 3, 3))
+    with mp.workdps(40):
+        for (one, two), apart in ((one_way, 3), (both_ways, 6)):
+            reached = max(map(abs, losses(mechanism, one, two, scale)))
+            assert abs(reached - mp.mpf(apart) / 2) < 1e-12
+            assert choice_epsilon(apart, scale) == Fraction(apart, 2)
+
+
+@pytest.mark.lemma("Z5", "P4")
+@pytest.mark.parametrize("scores", SCORES)
+def test_the_exponential_mechanism_costs_at_most_its_rho(scores: tuple[int, ...]) -> None:
+    scale = Fraction(2)
+    with mp.workdps(30):
+        for shifts in (*MONOTONE[::4], *BOTH_WAYS[::4]):
+            moved = [q + d for q, d in zip(scores, shifts, strict=False)]
+            apart = max(shifts[: len(scores)]) - min(shifts[: len(scores)])
+            rho = exponential_rho(apart**2, scale)
+            for order in map(mp.mpf, ORDERS):
+                loss = renyi(Choosing.EXPONENTIAL, scores, moved, scale, order)
+                assert loss <= order * mp.mpf(rho.numerator) / rho.denominator + mp.mpf(10) ** -20
+
+
+def test_exponential_rho_is_nearly_reached() -> None:
+    """Two equal scores, one of which moves by a hundredth of the scale: the loss is rho's but for a part in ten thousand."""
+    scale, order = Fraction(100), mp.mpf("1.000001")
+    with mp.workdps(40):
+        rho = exponential_rho(1, scale)
+        reached = renyi(Choosing.EXPONENTIAL, (0, 0), (1, 0), scale, order) / order
+        assert 0 <= mp.mpf(rho.numerator) / rho.denominator / reached - 1 < 1e-4
+
+
+@pytest.mark.lemma("Z5")
+def test_permute_and_flip_has_no_bounded_range() -> None:
+    """It costs more than the exponential mechanism of its scale, and at most what anything of its epsilon does (Z2)."""
+    scale = Fraction(1)
+    with mp.workdps(40):
+        for order in map(mp.mpf, ORDERS):
+            losing = [
+                renyi(Choosing.PERMUTE_AND_FLIP, one, two, scale, order) / order
+                for one, two in (((0, 0), (1, 0)), ((1, 0), (0, 0)), ((9, 0, 0), (9, 1, 0)), ((0, 0, 0), (1, 0, 0)), ((3, 0), (3, 1)))
+            ]
+            rho = laplace_rho_up(choice_epsilon(1, scale))
+            assert max(losing) <= mp.mpf(rho.numerator) / rho.denominator
+        assert renyi(Choosing.PERMUTE_AND_FLIP, (1, 0), (0, 0), scale, mp.mpf("1.01")) > mp.mpf(exponential_rho(1, scale).numerator) / 8

@@ -17,7 +17,7 @@ from dpquery.backends import cells, grid, lower, relation, values
 from dpquery.engine.session import Session
 from dpquery.ledger import policy, replay
 from dpquery.ledger.ledger import Ledger
-from dpquery.mechanisms import sampler, tails
+from dpquery.mechanisms import choice, sampler, tails
 from dpquery.mechanisms.bits import SystemBits
 from dpquery.privacy import contribution, cost, locality, resolve, together
 from dpquery.release import noise
@@ -101,6 +101,38 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "two parts share their draws": Mutant(
         ((noise._noised, "len(column), bits)", f"len(column), type('Same', (), {{'uint64': lambda self, n: {SAME}}})())"),), AUDITS, AUDIT
+    ),
+    "scores taken for monotone where a unit is replaced": Mutant(
+        ((contribution.spread, "return most, 2 * cell.high", "return most, cell.high"),),
+        NEIGHBOURS,
+        "tests/privacy/test_contribution.py::test_c11_by_brute_force",
+        True,
+    ),
+    "coins that land too often": Mutant(
+        ((choice._weights, "falls.astype(np.float64) * float_near(1 / scale)", "falls.astype(np.float64) * float_near(1 / scale) / 2"),),
+        EXACT,
+        "tests/mechanisms/test_choice.py::test_choices_have_the_law_of_brute_force",
+    ),
+    "the exponential mechanism by permute and flip": Mutant(
+        ((choice.choose, "_placed(falls, weights", "_flipped(falls, weights"),),
+        EXACT,
+        "tests/mechanisms/test_choice.py::test_choices_have_the_law_of_brute_force",
+    ),
+    "permute and flip charged as the exponential mechanism": Mutant(
+        ((cost.rho_of, "groups * laplace_rho_up(apart / noise.parameter)", "exponential_rho(_spread(sensitivity, 2), noise.parameter)"),),
+        ACCOUNTING,
+        "tests/privacy/test_cost.py::test_p4_rho_of_choices",
+        True,
+    ),
+    "a choice of half the scale": Mutant(
+        ((choice.choose, "_weights(falls, noise.parameter)", "_weights(falls, noise.parameter / 2)"),),
+        AUDITS,
+        "tests/audit/test_audit_choices.py::test_no_choice_tells_more_than_it_costs",
+    ),
+    "the largest count handed on with its place": Mutant(
+        ((choice.choose, "chosen[np.arange(len(given)), places] = 1", "chosen[np.arange(len(given)), places] = given.max(axis=1)"),),
+        PITFALLS,
+        "tests/pitfalls/test_pitfalls_price.py::test_e_a_choice_tells_which_and_not_how_much",
     ),
     "a whole share of the price for each part": Mutant(
         ((cost._pure_noises, "(epsilon * share)", "epsilon"),),

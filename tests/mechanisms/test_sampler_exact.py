@@ -189,8 +189,8 @@ def test_unsure_rounds_are_settled_exactly(law: Noise) -> None:
         offset = (1 << (table.block_bits - 1)) + 1
         x = sampler._exponent(table, j, offset)
         prefix = exp_fixed(x, 256)[0] >> 192
-        assert sampler._below(prefix, x, Script([0, 0]))
-        assert not sampler._below(prefix, x, Script([ONES, ONES]))
+        assert sampler.below(prefix, x, Script([0, 0]))
+        assert not sampler.below(prefix, x, Script([ONES, ONES]))
         with mp.workdps(80):
             start = ((j >> 1) << table.block_bits) + (j & 1)
             assert abs(real(x) + mp.log(weight(law, start + offset) / weight(law, start))) < mp.mpf(10) ** -60 * max(

@@ -18,7 +18,7 @@ FAMILIES = {
     "H": "Found on a third reading",
     "E": "Seen in other systems",
 }
-COUNTS = {"A": 19, "B": 12, "C": 18, "N": 12, "W": 13, "H": 7, "E": 14}
+COUNTS = {"A": 19, "B": 12, "C": 18, "N": 12, "W": 13, "H": 7, "E": 16}
 
 
 @dataclass(frozen=True)
@@ -742,6 +742,19 @@ TABLE: dict[str, Pitfall] = {
         "A count of people noised as if each counted many times.",
         "Its cells are 0 or 1.",
         (*_in("pitfalls_keys", "a15_rows_never_decide_which_groups_appear"), *_in("aggregates", "count_of_at_most_one_is_the_count_of_units")),
+    ),
+    "E15": Pitfall(
+        "A choice that hands over the largest score with its place: which one is paid for, how large is not.",
+        "Of a part that is chosen from, 1 and 0 are all that crosses the noise line; a count beside it is a part with noise and a price of its own.",
+        (*_in("pitfalls_price", "e_a_choice_tells_which_and_not_how_much"), *_in("choice", "choices_have_the_law_of_brute_force")),
+    ),
+    "E16": Pitfall(
+        "Scores taken for monotone, and half the price charged, where replacing a person moves one up and another down.",
+        "How far scores move apart is a claim of its own: W, or 2 W where a person is replaced.",
+        (
+            *_in("pitfalls_price", "e_scores_move_both_ways_where_a_person_is_replaced"),
+            *_in("contribution", "c11_replace_one_is_reached", "c11_by_brute_force"),
+        ),
     ),
 }
 

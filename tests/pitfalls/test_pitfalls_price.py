@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +14,8 @@ from people import code, noise_of, one, rows, shown
 from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.engine.session import Session
+from dpquery.mechanisms import Noise, SystemBits, choose
+from dpquery.plan.release import Choosing
 
 Pair = tuple[Session, Session]
 
@@ -219,3 +222,25 @@ def test_having_and_order_see_noisy_values_only(whole: Session, monkeypatch: pyt
     monkeypatch.setattr("dpquery.release.noise.sample", noise_of(1000))
     assert rows(whole, "SELECT count(*) AS n FROM visits HAVING count(*) > 1200") == [(1400,)]
     assert rows(whole, "SELECT least(count(*), 500) FROM visits") == [(500,)]
+
+
+def test_e_a_choice_tells_which_and_not_how_much(ordinary: Session) -> None:
+    """MODE shares no part with counts of the same rows; of its own, ones and zeros alone are handed on."""
+    found = shown(ordinary, "SELECT mode(menu), count(*) FROM people", epsilon=1)["releases"]
+    assert [(release["noise"], release["share"]) for release in found] == [("permute_and_flip", 0.5), ("laplace", 0.5)]
+    scores = [7 << 20, 9 << 20, 3 << 20]
+    for mechanism in Choosing:
+        made = choose(Noise(mechanism, Fraction(1 << 20)), scores * 100, 3, SystemBits())
+        assert [sorted(made[i : i + 3]) for i in range(0, 300, 3)] == [[0, 0, 1]] * 100
+
+
+@pytest.mark.parametrize(("adjacency", "apart"), [("add_remove", 1), ("replace_one", 2)])
+def test_e_scores_move_both_ways_where_a_person_is_replaced(adjacency: str, apart: int, tmp_path: Path) -> None:
+    terms = people.ORDINARY + f"adjacency: {adjacency}\n"
+    with people.opened(people.made(tmp_path, terms=terms)) as (session,):
+        (release,) = shown(session, "SELECT mode(menu) FROM people", epsilon=1, delta=0)["releases"]
+        by_rho = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rho = 0.02, delta = 1e-6) mode(menu) FROM people"
+        (exponential,) = shown(session, by_rho)["releases"]
+    assert (release["noise"], release["scale"]) == ("permute_and_flip", apart)
+    assert exponential["noise"] == "exponential"
+    assert exponential["scale"] == pytest.approx(apart / math.sqrt(8 * 0.02))

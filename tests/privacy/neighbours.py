@@ -11,9 +11,10 @@ from random import Random
 import random_plans as rp
 from interpreter import Data, Groups, run
 
+from dpquery.mechanisms import Noise
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import Private
-from dpquery.plan.release import Mechanism, Release
+from dpquery.plan.release import Choosing, Mechanism, Release
 from dpquery.privacy import Facts, Priced, Sensitivity, bound
 from dpquery.values.types import Adjacency
 
@@ -27,12 +28,21 @@ class Moved:
     l1: int
     l2_squared: int
     shifts: tuple[int, ...]
+    spreads: tuple[int, ...]  # of each group, the largest signed shift less the smallest, that of untouched integers being 0
 
     def within(self, claim: Sensitivity) -> bool:
         """Whether every norm, and every price of the kind that Laplace noise has, stays within the claim."""
         norms = self.l0 <= claim.l0 and self.linf <= claim.linf and self.l1 <= claim.l1 and self.l2_squared <= claim.l2_squared
         scales = [1, 7, 1 + claim.linf]
-        return norms and all(sum(_rho(s / b) for s in self.shifts) <= max(n * _rho(s / b) for n, s in claim.moves) * (1 + 1e-9) for b in scales)
+        groups, apart = claim.spreads
+        near = not groups or (
+            sum(self.spreads) <= groups * apart
+            and sum(s * s for s in self.spreads) <= groups * apart**2
+            and all(sum(_rho(s / b) for s in self.spreads) <= groups * _rho(apart / b) * (1 + 1e-9) for b in (1, 1 + apart))
+        )
+        return (
+            norms and near and all(sum(_rho(s / b) for s in self.shifts) <= max(n * _rho(s / b) for n, s in claim.moves) * (1 + 1e-9) for b in scales)
+        )
 
 
 def _rho(e: float | Fraction) -> float:
@@ -41,9 +51,11 @@ def _rho(e: float | Fraction) -> float:
 
 def moved(one: Groups, other: Groups, part: int) -> Moved:
     pairs = [[flat(groups[key][part]) if key in groups else {} for groups in (one, other)] for key in {*one, *other}]
-    shifts = tuple(abs(a.get(i, 0) - b.get(i, 0)) for a, b in pairs for i in {*a, *b})
+    signed = [[a.get(i, 0) - b.get(i, 0) for i in {*a, *b}] for a, b in pairs]
+    shifts = tuple(abs(s) for group in signed for s in group)
     changed = tuple(s for s in shifts if s)
-    return Moved(len(changed), max(shifts, default=0), sum(shifts), sum(s * s for s in shifts), changed)
+    spreads = tuple(max(0, *group) - min(0, *group) for group in signed if group)
+    return Moved(len(changed), max(shifts, default=0), sum(shifts), sum(s * s for s in shifts), changed, tuple(s for s in spreads if s))
 
 
 def flat(value: int | dict[int, int]) -> dict[int, int]:
@@ -54,12 +66,25 @@ def flat(value: int | dict[int, int]) -> dict[int, int]:
 def paid(moves: Sequence[Moved], priced: Priced) -> bool:
     """Whether the price covers what the noise gives away of these moves, one for each part: in epsilon, where there is one, and in rho."""
     lost = [(noise, move) for noise, move in zip(priced.noises, moves, strict=True) if move.l0]
-    epsilon = sum((move.l1 / noise.parameter for noise, move in lost if noise.mechanism is Mechanism.LAPLACE), Fraction(0))
-    rho = sum(
-        sum(_rho(s / noise.parameter) for s in move.shifts) if noise.mechanism is Mechanism.LAPLACE else move.l2_squared / noise.parameter / 2
-        for noise, move in lost
-    )
+    epsilon = sum((sum(_moving(noise, move)) / noise.parameter for noise, move in lost if noise.mechanism in PURE), Fraction(0))
+    rho = sum(_lost(noise, move) for noise, move in lost)
     return (priced.price.epsilon is None or epsilon <= priced.price.epsilon) and rho <= float(priced.price.rho) * (1 + 1e-9)
+
+
+PURE = (Mechanism.LAPLACE, Choosing.PERMUTE_AND_FLIP)
+
+
+def _moving(noise: Noise, move: Moved) -> tuple[int, ...]:
+    return move.spreads if isinstance(noise.mechanism, Choosing) else move.shifts
+
+
+def _lost(noise: Noise, move: Moved) -> float:
+    """In rho."""
+    if noise.mechanism in PURE:
+        return sum(_rho(s / noise.parameter) for s in _moving(noise, move))
+    if noise.mechanism is Choosing.EXPONENTIAL:
+        return float(sum(s * s for s in move.spreads) / noise.parameter**2 / 8)
+    return float(move.l2_squared / noise.parameter / 2)
 
 
 def alone(one: Groups, other: Groups) -> int:

@@ -337,18 +337,18 @@ CLAIMS: list[tuple[Bounding, CellBound, int | None, Adjacency, Sensitivity]] = [
     (GroupCap(1, Idle.UNIT_KEY), COUNTED, 0, REPLACE, Sensitivity(1, 3, 3, 9, "C6", ((1, 3),))),
     (GroupCap(2, Idle.ALL_KEYS), UNITED, None, REPLACE, Sensitivity(2, 3, 6, 18, "C9", ((2, 3),))),
     (GroupCap(2), UNITED, 3, REPLACE, Sensitivity(3, 3, 9, 27, "C9", ((3, 3),))),
-    (GroupCap(2), BINNED, 3, ADD, Sensitivity(8, 3, 6, 18, "C10", ((2, 3),))),
-    (GroupCap(2), BINNED, None, REPLACE, Sensitivity(16, 3, 12, 36, "C10", ((4, 3),))),
-    (GroupCap(2), BINNED, 3, REPLACE, Sensitivity(12, 3, 12, 36, "C10", ((4, 3),))),
-    (GroupCap(2), BINNED, 5, REPLACE, Sensitivity(16, 3, 12, 36, "C10", ((4, 3),))),
-    (GroupCap(1, Idle.UNIT_KEY), BINNED, 0, REPLACE, Sensitivity(4, 3, 6, 18, "C10", ((2, 3),))),
+    (GroupCap(2), BINNED, 3, ADD, Sensitivity(8, 3, 6, 18, "C10", ((2, 3),), (2, 3))),
+    (GroupCap(2), BINNED, None, REPLACE, Sensitivity(16, 3, 12, 36, "C10", ((4, 3),), (2, 6))),
+    (GroupCap(2), BINNED, 3, REPLACE, Sensitivity(12, 3, 12, 36, "C10", ((4, 3),), (2, 6))),
+    (GroupCap(2), BINNED, 5, REPLACE, Sensitivity(16, 3, 12, 36, "C10", ((4, 3),), (2, 6))),
+    (GroupCap(1, Idle.UNIT_KEY), BINNED, 0, REPLACE, Sensitivity(4, 3, 6, 18, "C10", ((2, 3),), (1, 6))),
     (RowWeights(2), SIGNED, None, ADD, Sensitivity(W, 3 * W, 3 * W, 9 * W**2, "C7", ((1, 3 * W),))),
     (RowWeights(2), SIGNED, None, REPLACE, Sensitivity(2 * W, 5 * W, 6 * W, 25 * W**2, "C7", ((1, 6 * W),))),
     (RowWeights(2), COUNTED, None, REPLACE, Sensitivity(2 * W, 3 * W, 6 * W, 18 * W**2, "C7", ((2, 3 * W),))),
 ]
 
 
-@pytest.mark.lemma("C3", "C4", "C5", "C6", "C7", "C9", "C10")
+@pytest.mark.lemma("C3", "C4", "C5", "C6", "C7", "C9", "C10", "C11")
 def test_each_claim_in_figures() -> None:
     """Cells in [-2, 3] and in [0, 3], of one or several integers, under each bounding and adjacency: norms, lemma and the patterns behind them."""
     for bounding, cell, among, adjacency, claim in CLAIMS:
@@ -407,6 +407,57 @@ def test_c10_replace_one_is_reached(other: list[tuple[str, int | None]]) -> None
     alone = release(ask("quantile"), rows=3, keyed=False)
     few = [("i0", 20)] * 3
     assert reached(alone, data(orders(1, *few)), data(orders(1, *[("i0", -5)] * 3)), REPLACE, 0) == {"l0", *IN_ONE}
+
+
+HALVES = [("i0", 20)] * 3, [("i0", -5)] * 3
+
+
+@pytest.mark.lemma("C11")
+@pytest.mark.parametrize("keyed", [True, False])
+def test_c11_add_remove_is_reached(keyed: bool) -> None:
+    """All rows of a unit in one bin: that one moves by W, others not at all; both ways round, as only the distance counts."""
+    made = release(ask("quantile"), groups=3, keyed=keyed)
+    part = next(i for i, part in enumerate(made.table.parts) if part.numbers > 1)
+    claim = sensitivities(enforced(made), ADD)[part]
+    rows = data(orders(1, *(HIGH if keyed else HALVES[0])))
+    for one, other in ((rows, data()), (data(), rows)):
+        found = moved(run(made, one), run(made, other), part)
+        assert found.within(claim)
+        assert (len(found.spreads), max(found.spreads)) == claim.spreads == (3 if keyed else 1, 3 << 20)
+
+
+@pytest.mark.lemma("C11")
+@pytest.mark.parametrize("keyed", [True, False])
+def test_c11_replace_one_is_reached(keyed: bool) -> None:
+    """All rows in one bin, replaced by as many in another of the same groups: one bin moves up and one down, 2 W apart. Other groups are cheaper."""
+    made = release(ask("quantile"), groups=3, keyed=keyed)
+    part = next(i for i, part in enumerate(made.table.parts) if part.numbers > 1)
+    claim = sensitivities(enforced(made), REPLACE)[part]
+    high, low = (HIGH, LOW) if keyed else HALVES
+    found = moved(run(made, data(orders(1, *high))), run(made, data(orders(1, *low))), part)
+    assert found.within(claim)
+    assert (len(found.spreads), max(found.spreads)) == claim.spreads == (3 if keyed else 1, 2 * 3 << 20)
+    elsewhere = moved(run(made, data(orders(1, *HIGH))), run(made, data(orders(1, *ELSEWHERE))), part)
+    assert elsewhere.within(claim)
+
+
+@pytest.mark.lemma("C11")
+@pytest.mark.parametrize("among", [None, 1, 2, 3])
+def test_c11_by_brute_force(among: int | None) -> None:
+    """Cells of two bins in at most 2 of 3 groups, integers that add up to at most 2: sums of superadditive f over groups, both adjacencies."""
+    cell, groups = CellBound(0, 2, bins=2), 3 if among is None else among
+    cells = [(a, b) for a in range(3) for b in range(3) if a + b <= 2]
+    vectors = [v for v in product(cells, repeat=groups) if sum(1 for x in v if x != (0, 0)) <= 2]
+    for adjacency, others in ((ADD, [((0, 0),) * groups]), (REPLACE, vectors)):
+        count, apart = sensitivities(Enforced(GroupCap(2), (cell,), None, keyed=True, listed=among), adjacency)[0].spreads
+        for f in (lambda x: x, lambda x: x * x, lambda x: x**3):
+            found = [sum(f(_spread(a, b)) for a, b in zip(one, other, strict=True)) for one in vectors for other in others]
+            assert max(found) == count * f(apart)
+
+
+def _spread(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    shifts = [a - b for a, b in zip(one, other, strict=True)]
+    return max(shifts) - min(shifts)
 
 
 @pytest.mark.lemma("C10")

@@ -11,21 +11,25 @@ from typing import Any
 
 import pytest
 import random_plans as rp
+from choice_laws import losses
 from interpreter import Data, run
 from neighbours import moved, sample
 
 from dpquery.accounting.convert import delta_up, epsilon_up
+from dpquery.aggregates import CARDS
+from dpquery.aggregates.mode import lead
 from dpquery.errors import Position, Refused
 from dpquery.mechanisms import Noise, selection_delta_up, tail_up
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.release import Ask, CellBound, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights
+from dpquery.plan.release import Ask, CellBound, Choosing, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights, Units
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, Priced, bound, calibrate, enforced, reprice, sensitivities
-from dpquery.privacy.cost import delta_split, epsilon_of, rho_of, shares
+from dpquery.privacy.cost import USUAL, delta_split, epsilon_of, rho_of, shares
 from dpquery.values.types import STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 LAPLACE, GAUSSIAN = Mechanism.LAPLACE, Mechanism.GAUSSIAN
+FLIP, EXPONENTIAL = Choosing.PERMUTE_AND_FLIP, Choosing.EXPONENTIAL
 WORLD = rp.World(Random(0))
 ORDERS = WORLD.scan("orders")
 _, _, ITEM, AMOUNT, _ = (c.column for c in ORDERS.columns)
@@ -289,6 +293,104 @@ def test_p3_epsilon_is_reached() -> None:
     assert (float(mass(noise, 9 - 5) / mass(noise, 9 - 0))) ** 3 == pytest.approx(exp(epsilon), rel=1e-12)
     assert max(float(mass(noise, z - 5) / mass(noise, z)) for z in range(-30, 31)) <= exp(epsilon / 3) * (1 + 1e-12)
     assert epsilon_of(Noise(GAUSSIAN, noise.parameter), s) is None
+
+
+# ---- choices -------------------------------------------------------------------------------------------------------------------------
+
+BINS = CellBound(0, 6, bins=2)
+
+
+def mode(i: int = 0, count: int = 4, **more: Any) -> AggregateAsk:
+    return replace(ask("mode", i, **more), values=tuple(range(count)))
+
+
+def drawn(found: Priced) -> list[Any]:
+    return [noise.mechanism for noise in found.noises]
+
+
+@pytest.mark.lemma("P3")
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_p3_epsilon_of_a_choice_is_reached(adjacency: Adjacency) -> None:
+    """A unit's rows in one bin of each of two groups, or moved from one bin to another: what is chosen is exp(epsilon) times as likely."""
+    s, scale = claim(BINS, 2, adjacency), Fraction(8)
+    epsilon = epsilon_of(Noise(FLIP, scale), s)
+    assert epsilon == (Fraction(12, 8) if adjacency is ADD else Fraction(24, 8))
+    one, two = ((0, 0), (6, 0)) if adjacency is ADD else ((12, 0), (6, 6))
+    assert 2 * float(max(map(abs, losses(FLIP, one, two, scale)))) == pytest.approx(float(epsilon), abs=1e-12)
+    assert epsilon_of(Noise(EXPONENTIAL, scale), s) is None
+
+
+@pytest.mark.lemma("P4")
+def test_p4_rho_of_choices() -> None:
+    """Counts move apart by W, replaced ones by 2 W in as many groups, not in twice as many."""
+    for adjacency, apart in ((ADD, 6), (REPLACE, 12)):
+        s = claim(BINS, 2, adjacency)
+        assert s.spreads == (2, apart)
+        assert rho_of(Noise(EXPONENTIAL, Fraction(5)), s) == Fraction(2 * apart**2, 8 * 25)
+        assert float(rho_of(Noise(FLIP, Fraction(5)), s)) == pytest.approx(2 * apart / 5 * tanh(apart / 10))
+    single = claim(CellBound(0, 6), 2, ADD)
+    for price_of in (epsilon_of, rho_of):
+        with pytest.raises(AssertionError, match="several integers"):
+            price_of(Noise(FLIP if price_of is epsilon_of else EXPONENTIAL, Fraction(1)), single)
+
+
+@pytest.mark.lemma("P1", "P6")
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(50)])
+def test_p1_a_choice_spends_what_was_asked(epsilon: Fraction, adjacency: Adjacency) -> None:
+    made = release(mode(), ask("count", 1), groups=3, keys=9)
+    found = spent(made, price(epsilon, Fraction(0)), adjacency)
+    assert drawn(found) == [FLIP, LAPLACE]
+    assert found.price.epsilon == found.epsilon == epsilon
+    by_rho = spent(release(mode(), groups=60, keys=90), price(epsilon / 10), adjacency)
+    assert drawn(by_rho) == [EXPONENTIAL]
+    assert (by_rho.price.epsilon, by_rho.epsilon, by_rho.conversion) == (None, epsilon / 10, MICRO)
+    back = epsilon_up(by_rho.price.rho, MICRO)
+    assert back is not None
+    assert epsilon / 10 * Fraction(999, 1000) <= back <= epsilon / 10 * (1 + Fraction(1, 10**9))
+
+
+def test_p1_rho_buys_a_choice() -> None:
+    found = spent(release(mode(), groups=4, keys=9), price(None, rho=Fraction(1, 50)))
+    assert drawn(found) == [EXPONENTIAL]
+    assert Fraction(1, 50) * (1 - Fraction(1, 10**9)) <= found.price.rho <= Fraction(1, 50)
+
+
+def test_a_named_noise_is_what_is_drawn() -> None:
+    for noise in Mechanism:
+        assert drawn(spent(release(mode()), price(noise=noise))) == [noise]
+
+
+def test_bins_that_a_quantile_reads_are_released() -> None:
+    """The same bins, shown by a mode and by a quantile: they are paid for once, with noise, as the quantile needs the numbers."""
+    values = tuple(range(4))
+    (part,) = CARDS["mode"].plan(replace(ask("mode"), values=values), Contributions(1, 3, 1000, listed=1), None).parts
+    assert isinstance(part.row, Units)
+    both = release(mode(), ask("quantile", 1))
+    assert both.modal == (0,), "bins of their own"
+    place = AggregateAsk("a1", "q", "quantile", part.row.value, None, per_row=Interval(Fraction(0), Fraction(3)), fraction=Fraction(1, 2))
+    shared = release(mode(), place)
+    assert len(shared.table.parts) == 1
+    assert shared.modal == ()
+    assert drawn(spent(shared, price())) == [LAPLACE]
+    assert release(mode(), mode(1)).modal == (0,), "two modes of the same values are one choice"
+
+
+@pytest.mark.parametrize(("count", "adjacency", "expected"), [(256, ADD, EXPONENTIAL), (4, REPLACE, EXPONENTIAL), (200, REPLACE, GAUSSIAN)])
+def test_of_choice_and_noise_the_better_is_taken(count: int, adjacency: Adjacency, expected: Any) -> None:
+    """Priced in rho: Gaussian noise on many values moves less than the exponential mechanism where scores move both ways; nowhere else."""
+    found = spent(release(mode(count=count), groups=60, keys=90), price(None, rho=Fraction(1, 50)), adjacency)
+    assert drawn(found) == [expected]
+
+
+@pytest.mark.parametrize("count", [2, 3, 9, 40, 256])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_a_choice_errs_less_than_laplace_noise(count: int, adjacency: Adjacency) -> None:
+    choice = spent(release(mode(count=count)), price(delta=Fraction(0)), adjacency)
+    noisy = spent(release(mode(count=count)), price(delta=Fraction(0), noise=LAPLACE), adjacency)
+    assert drawn(choice) == [FLIP]
+    assert choice.noises[0].parameter == noisy.noises[0].parameter, "the same scale, one-sided"
+    assert lead(count - 1, choice.noises[0], USUAL) < 0.85 * lead(count - 1, noisy.noises[0], USUAL)
 
 
 @pytest.mark.lemma("P6", "C3")

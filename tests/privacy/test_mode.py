@@ -13,9 +13,9 @@ from people import ORDINARY, made, opened
 
 from dpquery.aggregates import CARDS, mode
 from dpquery.errors import Refused
-from dpquery.mechanisms import Noise, SystemBits, sample
+from dpquery.mechanisms import Noise, SystemBits, choose, sample
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import Aggregate, Bins, Mechanism, Units
+from dpquery.plan.release import Aggregate, Bins, Choosing, Mechanism, Units
 from dpquery.plan.scalar import Case as Choice
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.values.types import BOOLEAN, INTEGER, STRING, Type, Value
@@ -96,6 +96,21 @@ def noisy(exact: Sequence[int], law: Noise, draws: int) -> list[int]:
     return [int(n) * ROW + int(z) for n, z in zip(np.tile(exact, draws), sample(law, len(exact) * draws, SystemBits()), strict=True)]
 
 
+@pytest.mark.parametrize("mechanism", Choosing)
+@pytest.mark.parametrize("count", [2, 4, 40])
+def test_a_value_that_leads_by_the_expected_error_is_chosen(mechanism: Choosing, count: int) -> None:
+    """As often as the confidence says (of 20,000, 6 deviations off once in 10^9), and hardly longer: a lead a tenth less is not enough for 94 %."""
+    one, law = of(tuple(range(count)), INTEGER), Noise(mechanism, Fraction(3 * ROW))
+    error = CARD.expected_error(one, [law], C95)
+    assert isinstance(error, float)
+    for part, most in ((1.0, 0.05), (0.8, None)):
+        scores = [0] * (count - 1) + [round(part * error * ROW)]
+        shown = CARD.finish(one, [choose(law, scores * 20_000, count, SystemBits())])
+        missed = sum(1 for value in shown if value != count - 1) / 20_000
+        assert missed <= most + 6 * 0.0016 if most else missed > 0.055
+    assert mode.close(one, [[0] * count], [law], C95) == [False]
+
+
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
 @pytest.mark.parametrize("count", [2, 4, 40])
 def test_a_value_that_leads_by_the_expected_error_is_shown(law: Noise, count: int) -> None:
@@ -139,14 +154,35 @@ def test_more_noise_takes_a_longer_lead() -> None:
 def test_a_statement_says_where_a_mode_is_doubtful(tmp_path: Path) -> None:
     """US, DE and FR have about as many people; nearly all of them are older than 20."""
     with opened(made(tmp_path)) as (session,):
-        even = session.query("SELECT MODE(menu) AS m FROM people WHERE pid < 40")
+        noisy = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = LAPLACE)"
+        even = session.query(f"{noisy} MODE(menu) AS m FROM people WHERE pid < 40")
+        chosen = session.query("SELECT MODE(menu) AS m FROM people WHERE pid < 40")
         clear = session.query("SELECT MODE(age > 20) AS m, MODE(menu) FILTER (WHERE menu = 'FR') AS f FROM people")
     assert even.table.to_pylist() == [{"m": "US"}]
     assert any("another value may be as frequent" in said for said in even.warnings)
+    assert chosen.table.to_pylist() != [{"m": "JP"}]
+    assert not any("another value may be as frequent" in said for said in chosen.warnings), "a choice does not tell"
     assert clear.table.to_pylist() == [{"m": True, "f": "FR"}]
     assert not any("another value may be as frequent" in said for said in clear.warnings)
     assert clear.types == ("BOOLEAN", "VARCHAR")
     assert clear.intervals == (None, None)
+
+
+def test_explain_says_how_it_is_chosen(tmp_path: Path) -> None:
+    """In the column of its noise, with the scale of the scores."""
+    with opened(made(tmp_path, terms=ORDINARY)) as (session,):
+        said = {
+            options: session.explain(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1{options}) MODE(menu) FROM people").as_dict()["releases"][
+                0
+            ]
+            for options in ("", ", noise = LAPLACE")
+        }
+        answer = session.query("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) MODE(menu) AS m FROM people")
+    assert {row["noise"] for row in said.values()} == {"permute_and_flip", "laplace"}
+    assert said[""]["scale"] == said[", noise = LAPLACE"]["scale"]
+    assert said[""]["expected_error"] < 0.8 * said[", noise = LAPLACE"]["expected_error"]
+    assert answer.receipt["releases"][0]["noise"] == "permute_and_flip"
+    assert "C11" in answer.receipt["lemmas"]
 
 
 def test_it_costs_what_its_counts_cost(tmp_path: Path) -> None:

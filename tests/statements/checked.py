@@ -31,7 +31,7 @@ from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.draft import FIRST, Question
 from dpquery.plan.rel import CapRows, walk
-from dpquery.plan.release import Elements, Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
+from dpquery.plan.release import Choosing, Elements, Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
 from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.privacy.cost import Priced
@@ -42,6 +42,7 @@ from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAM
 
 NOW = datetime.fromisoformat(f"{calls.NOW}+00:00")
 SILENT = Noise(Mechanism.LAPLACE, Fraction(1, 1000))
+CERTAIN = Noise(Choosing.PERMUTE_AND_FLIP, Fraction(1, 1000))
 Row = tuple[Any, ...]
 Lower = Callable[[Release, int], BoundedSQL]
 REFUSALS = frozenset({"MISSING_BOUNDS", "BAD_BOUNDS", "TOO_MANY_KEYS", "TOO_WIDE", "FANOUT", "TOO_COMPLEX", "MODE"})
@@ -151,6 +152,13 @@ def _by_group(exact: Exact, part: int) -> dict[Row, int]:
     return {(*key, bin): value for key, bins in zip(exact.keys, exact.bins[part], strict=True) for bin, value in bins.items()}
 
 
+def spreads(one: Exact, other: Exact, part: int) -> list[int]:
+    """How far the integers of each group move apart."""
+    a, b = (dict(zip(exact.keys, exact.bins[part], strict=True)) for exact in (one, other))
+    signed = [[a.get(key, {}).get(bin, 0) - b.get(key, {}).get(bin, 0) for bin in {*a.get(key, {}), *b.get(key, {})}] for key in {*a, *b}]
+    return [max(0, *group) - min(0, *group) for group in signed if any(group)]
+
+
 def norms(moved: Sequence[int]) -> tuple[int, int, int, int]:
     """L0, Linf, L1, squared L2."""
     return len(moved), max(moved, default=0), sum(moved), sum(s * s for s in moved)
@@ -160,6 +168,11 @@ def within(one: Exact, other: Exact, part: int, claim: Sensitivity, name: str) -
     found = norms(shifts(one, other, part))
     claimed = (claim.l0, claim.linf, claim.l1, claim.l2_squared)
     assert all(f <= c for f, c in zip(found, claimed, strict=True)), f"{name}: part {part} moves by {found}, claimed {claimed}"
+    groups, apart = claim.spreads
+    if groups:
+        away = spreads(one, other, part)
+        assert sum(away) <= groups * apart, f"{name}: part {part} moves apart by {away}, claimed {claim.spreads}"
+        assert sum(s * s for s in away) <= groups * apart**2, f"{name}: part {part} moves apart by {away}, claimed {claim.spreads}"
 
 
 # ---- 2. noise off --------------------------------------------------------------------------------------------------------------------
@@ -171,6 +184,7 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
     silent = replace(ready.priced, noises=(SILENT,) * len(ready.priced.noises))  # at any epsilon, units finer than the grid still get some noise
     noisy = noise.add(exact, release, silent, SystemBits())
     columns = answer.columns(noisy, release)
+    chosen(release, exact, ready)
     _, table, lost = answer.finished(ready.question.post, {FIRST: columns}, {FIRST: release}, made.schema.limits)
     assert not lost
     width = len(statement.keys)
@@ -208,6 +222,20 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
         for j, (have, want) in enumerate(zip(values, rows[key], strict=True)):
             assert _equal(have, want, statement.aggs[j].card), f"{statement.aggs[j].dp} of {key}: {have!r} instead of {want!r}"
     return "answered"
+
+
+def chosen(release: Release, exact: Exact, ready: Ready) -> None:
+    """What modes read is chosen where no noise is named; at any epsilon, one of the largest integers of each group."""
+    sure = replace(ready.priced, noises=tuple(CERTAIN if i in release.modal else SILENT for i in range(len(ready.priced.noises))))
+    noisy = noise.add(exact, release, sure, SystemBits())
+    for part in release.modal:
+        own = dict(zip(exact.keys, exact.bins[part], strict=True))
+        count = release.table.parts[part].numbers
+        for i, key in enumerate(noisy.keys):
+            ones = noisy.sums[part][i * count : (i + 1) * count]
+            place, sums = ones.index(1), own.get(key, {})
+            assert sum(ones) == 1
+            assert sums.get(place, 0) == max(sums.values(), default=0), f"{key}: {place} is chosen, of {sums}"
 
 
 def _equal(have: Any, want: Any, card: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
-from checked import norms, prepared, shifts
+from checked import norms, prepared, shifts, spreads
 from inside import Inside
 from worlds import World, engine, loaded
 
@@ -188,6 +188,8 @@ def test_a_unit_reaches_the_claim(made: World, name: str) -> None:
             assert all(f <= c for each in found for f, c in zip(each, claimed, strict=True)), f"{adjacency}, part {part}: {found}, claimed {claimed}"
             if MISSED.get(name) is adjacency:
                 continue
+            apart = {(len(s), max(s)) for one, other in tried if claim.spreads[0] and (s := spreads(exact[one], exact[other], part))}
+            assert not apart or claim.spreads in apart, f"{adjacency}, part {part}: integers move apart by {apart}, claimed {claim.spreads}"
             reached = tuple(max(each[i] for each in found) for i in range(4))
             short = [f"{NORMS[i]}: {reached[i]} of {claimed[i]}" for i in range(4) if reached[i] != claimed[i] and i not in case.without]
             assert not short, f"{adjacency}, part {part} ({ready.release.table.parts[part]}): {short}"

@@ -40,7 +40,7 @@ def bounded_range_rho(epsilon: Fraction) -> Fraction:
     Units    as zCDP; epsilon bounds how far two outcomes' losses lie apart.
     Errors   ValueError unless epsilon >= 0.
     Source   Cesar and Rogers 2021.
-    Ledger   yes; nothing that dpquery draws from has a bounded range.
+    Ledger   yes, for the exponential mechanism (accounting.zcdp.exponential_rho); noise has no bounded range.
     """
     _check(epsilon)
     return epsilon * epsilon / 8

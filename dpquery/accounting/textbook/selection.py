@@ -13,7 +13,7 @@ def exponential_probabilities(scores: Sequence[float], epsilon: float, *, monoto
     Units    scores in units of their sensitivity.
     Errors   ValueError unless epsilon >= 0, all is finite and there is a score.
     Source   McSherry and Talwar 2007, Theorem 6; Durfee and Rogers 2019 (monotone).
-    Ledger   yes, as epsilon-DP or as epsilon^2 / 8 of rho; dpquery does not draw from it.
+    Ledger   yes, as epsilon-DP or as epsilon^2 / 8 of rho; dpquery draws modes from it where they are priced in rho.
     """
     if not (scores and 0 <= epsilon < math.inf and all(map(math.isfinite, scores))):
         raise ValueError("finite scores and an epsilon that is not negative are needed")

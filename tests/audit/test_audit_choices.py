@@ -1,0 +1,133 @@
+"""End to end, of choices: which value two neighbouring data sets show, held against what is charged for it.
+
+The counts are the engine's, of data sets that one adversarial unit makes as unlike as it can; the choices are the product's. The tester learns from
+one half of the releases which values are likelier under which data set, and counts on the other half (audit_tester). What it would see is stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from audit_shapes import CLAUSE, VERSIONS, Pair, _neighbours, _sums
+from audit_tester import Array, Found, by_histogram, claims, judged
+from choice_laws import losses
+
+from dpquery.mechanisms import SystemBits
+from dpquery.plan.release import Choosing, ListedKeys
+from dpquery.privacy import calibrate, contribution
+from dpquery.privacy.cost import Priced
+from dpquery.release import noise
+from dpquery.values.exact import Exact
+from dpquery.values.types import Adjacency
+
+COUNT = 40_000  # releases of either data set
+NEAR = "(oid < 100 OR oid > 600 OR k = 'a')"  # others have two rows less in g than in a: as many as a unit counts
+TWO = f"k IN ('a', 'g') AND {NEAR}"
+SHAPES: Mapping[str, str] = {
+    "permute and flip": f"SELECT mode(k) FROM orders WHERE {TWO}",
+    "permute and flip of a tie": "SELECT mode(k) FROM orders WHERE k IN ('a', 'g')",
+    "exponential": f"{CLAUSE}(rho = 0.125, delta = 1e-6) mode(k) FROM orders WHERE {TWO}",
+    "three values": f"SELECT mode(k) FROM orders WHERE k IN ('a', 'g', 'e') AND {NEAR}",
+    "key of the unit": f"SELECT c, mode(k) FROM orders JOIN people USING (pid) WHERE {TWO} GROUP BY c",
+    "half the price": f"SELECT mode(k, epsilon => 0.5), mode(signed > 0, epsilon => 0.5) FROM orders WHERE {TWO}",
+}
+SHARP = {"add_remove": ("permute and flip of a tie", "exponential"), "replace_one": ("permute and flip", "exponential")}
+"""The shapes in which a unit reaches the claim, or nearly."""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Pair]]:
+    return {adjacency: pairs(tmp_path_factory.mktemp("choices"), adjacency) for adjacency in VERSIONS}
+
+
+def pairs(folder: Path, adjacency: str) -> Mapping[str, Pair]:
+    """Each shape's pair of the largest loss."""
+    exact = {unit: dict(zip(SHAPES, _sums(folder / adjacency / unit, adjacency, unit, SHAPES), strict=True)) for unit in VERSIONS[adjacency]}
+    found = {}
+    for shape in SHAPES:
+        prepared = exact[VERSIONS[adjacency][0]][shape][0]
+        tried = [Pair(shape, prepared, names, (exact[names[0]][shape][1], exact[names[1]][shape][1])) for names in _neighbours(adjacency)]
+        found[shape] = max(tried, key=loss)
+    return found
+
+
+def scores(pair: Pair, side: int) -> list[list[list[int]]]:
+    """By part and group the integers that are chosen from."""
+    table, exact = pair.prepared.blocks[0].release.table, pair.sums[side]
+    keys = laid_out(pair)
+    return [
+        [[dict(zip(exact.keys, exact.bins[part], strict=True)).get(key, {}).get(bin, 0) for bin in range(table.parts[part].numbers)] for key in keys]
+        for part in range(len(table.parts))
+    ]
+
+
+def laid_out(pair: Pair) -> list[tuple[object, ...]]:
+    keys = pair.prepared.blocks[0].release.keys
+    return list(keys.rows) if isinstance(keys, ListedKeys) else [()]
+
+
+def loss(pair: Pair) -> float:
+    """The largest privacy loss of a choice, by brute force: the sum over parts and groups, which are independent."""
+    noises, total = pair.prepared.blocks[0].priced.noises, 0.0
+    for law, one, two in zip(noises, scores(pair, 0), scores(pair, 1), strict=True):
+        assert isinstance(law.mechanism, Choosing)
+        total += sum(max(map(abs, map(float, losses(law.mechanism, a, b, law.parameter)))) for a, b in zip(one, two, strict=True))
+    return total
+
+
+def released(pair: Pair, side: int, drawn: Priced) -> Array:
+    """So many releases: the place that is chosen, releases by parts and groups."""
+    release, own = pair.prepared.blocks[0].release, scores(pair, side)
+    keys = tuple((at,) for at in range(COUNT * len(laid_out(pair))))
+    bins = {part: tuple(dict(enumerate(group)) for group in groups) * COUNT for part, groups in enumerate(own)}
+    shown = noise.add(Exact(keys, ((),) * len(own), bins), replace(release, keys=ListedKeys(keys, "")), drawn, SystemBits())
+    numbers = [part.numbers for part in release.table.parts]
+    places = [np.array(column).reshape(-1, n).argmax(axis=1).reshape(COUNT, -1) for column, n in zip(shown.sums, numbers, strict=True)]
+    return np.concatenate(places, axis=1).astype(float)
+
+
+def audited(pair: Pair, drawn: Priced | None = None) -> list[Found]:
+    priced = pair.prepared.blocks[0].priced
+    first, second = (released(pair, side, drawn or priced) for side in (0, 1))
+    return judged(*by_histogram(first, second), claims(priced))
+
+
+def scaled(priced: Priced, multiple: Fraction) -> Priced:
+    return replace(priced, noises=tuple(replace(one, parameter=one.parameter * multiple) for one in priced.noises))
+
+
+@pytest.mark.parametrize("adjacency", VERSIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_choice_tells_more_than_it_costs(made: Mapping[str, Mapping[str, Pair]], adjacency: str, shape: str) -> None:
+    pair = made[adjacency][shape]
+    assert {one.mechanism for one in pair.prepared.blocks[0].priced.noises} <= {*Choosing}
+    assert pair.prepared.blocks[0].priced.price.epsilon is None or loss(pair) <= float(pair.prepared.blocks[0].priced.price.epsilon) + 1e-9
+    assert not [one for one in audited(pair) if one.broken]
+
+
+@pytest.mark.parametrize("adjacency", VERSIONS)
+def test_a_choice_of_half_the_scale_is_found_out(made: Mapping[str, Mapping[str, Pair]], adjacency: str) -> None:
+    """Power: twice the epsilon that is charged; and where pairs reach the claim, three quarters of the scale too."""
+    for shape in SHARP[adjacency]:
+        pair = made[adjacency][shape]
+        priced = pair.prepared.blocks[0].priced
+        assert any(one.broken for one in audited(pair, scaled(priced, Fraction(1, 2)))), shape
+        if priced.price.epsilon is not None:
+            assert loss(pair) > 0.99 * float(priced.price.epsilon)
+            assert any(one.broken for one in audited(pair, scaled(priced, Fraction(3, 4)))), shape
+
+
+def test_the_price_of_monotone_scores_under_replace_one_is_found_out(made: Mapping[str, Mapping[str, Pair]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutant that takes W for 2 W where scores move both ways: what it draws by breaks what it says."""
+    right = contribution.spread
+    pair = made["replace_one"]["permute and flip"]
+    block = pair.prepared.blocks[0]
+    monkeypatch.setattr(contribution, "spread", lambda cell, groups, listed, adjacency: right(cell, groups, listed, Adjacency.ADD_REMOVE))
+    wrong = calibrate(block.release, block.ask, Adjacency.REPLACE_ONE)
+    assert wrong.price.epsilon == block.priced.price.epsilon
+    assert any(one.broken for one in audited(pair, wrong))
