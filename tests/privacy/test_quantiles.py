@@ -128,7 +128,7 @@ def test_bounds_with_one_value_are_refused() -> None:
 def noisy(exact: Sequence[Sequence[int]], law: Noise, groups: int) -> list[list[int]]:
     """The counts of so many groups, all with these values, each with noise of its own."""
     bits = SystemBits()
-    return [[int(v) + int(z) for v, z in zip(np.tile(level, groups), sample(law, len(level) * groups, bits), strict=True)] for level in exact]
+    return [(np.tile(level, groups) + sample(law, len(level) * groups, bits)).tolist() for level in exact]
 
 
 def rarer(misses: int, draws: int, p: float) -> float:
