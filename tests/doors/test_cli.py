@@ -83,6 +83,13 @@ def test_help_is_cheap() -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
 
 
+def test_no_command_waits_for_pandas(fresh: Path) -> None:
+    script = "import sys; from dpquery.cli import main\ntry: main()\nfinally: assert 'pandas' not in sys.modules"
+    words = ["query", COUNT, "--schema", str(fresh), "--epsilon", "0.1", "--format", "csv"]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "n"), done.stderr
+
+
 def test_version(command: Command) -> None:
     import dpquery
 
