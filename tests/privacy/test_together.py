@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import exp
+from math import exp, prod
 from random import Random
 
 import pytest
 from test_cost import ADD, GAUSSIAN, LAPLACE, MICRO, ONE, REPLACE, ask, mechanisms, price, release
 
-from dpquery.accounting.convert import epsilon_up
+from dpquery.accounting.convert import epsilon_up, rho_down
+from dpquery.accounting.event import Price
 from dpquery.errors import Refused
 from dpquery.mechanisms import tail_up
-from dpquery.plan.release import Ask, Release
-from dpquery.privacy import bill, enforced, together
+from dpquery.plan.release import Ask, Mechanism, Release
+from dpquery.privacy import Bill, bill, calibrate, enforced, together
+from dpquery.privacy.cost import HALF, within
 from dpquery.values.types import Adjacency
 
 COUNT, MANY, PRIVATE = release(ask("count")), release(ask("count"), groups=30, keys=90), release(ask("count"), groups=3, keyed=True)
+
+SPLIT = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
 
 
 def asked(whole: Ask, *shares: Fraction) -> list[Ask]:
@@ -103,9 +107,108 @@ def test_mechanisms_are_chosen_release_by_release() -> None:
     assert [mechanisms(one) for one in tiny.releases] == [{LAPLACE}, {LAPLACE}]
 
 
-def test_gaussian_noise_needs_a_delta() -> None:
+@pytest.mark.parametrize("gaussian", [{"noise": GAUSSIAN}, {"selection": GAUSSIAN}])
+def test_gaussian_noise_needs_a_delta(gaussian: dict[str, Mechanism]) -> None:
+    """Also where nothing but the selection of groups was to have it."""
     whole = price(delta=Fraction(0))
-    asks = [replace(one, noise=GAUSSIAN) for one in equal(whole, [COUNT, COUNT])]
     with pytest.raises(Refused) as refused:
-        bill([COUNT, COUNT], asks, whole, ADD)
-    assert refused.value.code == "GAUSSIAN_NEEDS_DELTA"
+        bill([COUNT, COUNT], [replace(one, **gaussian) for one in equal(whole, [COUNT, COUNT])], whole, ADD)  # type: ignore[arg-type]
+    said = refused.value
+    assert (said.code, said.message) == ("GAUSSIAN_NEEDS_DELTA", "Gaussian noise needs a delta above 0")
+    assert said.instead == "give a delta, or noise => LAPLACE"
+
+
+@pytest.mark.lemma("P8")
+@pytest.mark.parametrize("whole", [price(), price(noise=GAUSSIAN), price(noise=LAPLACE), price(None, rho=Fraction(1, 50))])
+def test_one_release_costs_what_it_costs_alone(whole: Ask) -> None:
+    for one in (COUNT, MANY, PRIVATE):
+        alone = calibrate(one, whole, REPLACE)
+        assert bill([one], [whole], whole, REPLACE) == Bill((alone,), alone.price, alone.epsilon, alone.delta, alone.conversion)
+
+
+@pytest.mark.lemma("P8", "P10")
+@pytest.mark.parametrize(
+    "whole", [price(Fraction(7, 3), noise=GAUSSIAN), price(None, rho=Fraction(1, 50)), price(None, rho=Fraction(1, 50), noise=LAPLACE)]
+)
+def test_p8_each_release_has_its_parts_of_rho_and_of_delta(whole: Ask) -> None:
+    """Half of delta goes to conversion, once; half of the rest to each release that selects. Without one all of it is conversion's."""
+    asks = asked(whole, *SPLIT)
+    rho = whole.rho or rho_down(whole.epsilon or 0, MICRO / 2)
+    found = bill([MANY, PRIVATE, PRIVATE], asks, whole, REPLACE)
+    parts = zip([MANY, PRIVATE, PRIVATE], asks, SPLIT, [0, MICRO / 4, MICRO / 4], strict=True)
+    assert found.releases == tuple(within(one, ask, REPLACE, rho * share, Fraction(delta)) for one, ask, share, delta in parts)
+    assert (found.conversion, found.delta) == (MICRO / 2, MICRO / 2 + sum(one.price.delta for one in found.releases))
+    assert found.epsilon == (whole.epsilon or epsilon_up(found.price.rho, MICRO / 2))
+    listed = bill([COUNT, MANY], equal(whole, [COUNT, MANY]), whole, ADD)
+    rho = whole.rho or rho_down(whole.epsilon or 0, MICRO)
+    assert listed.releases == tuple(
+        within(one, ask, ADD, rho / 2, Fraction(0)) for one, ask in zip([COUNT, MANY], equal(whole, [COUNT, MANY]), strict=True)
+    )
+    assert (listed.conversion, listed.delta, listed.price.delta) == (MICRO, MICRO, 0)
+
+
+@pytest.mark.lemma("P8", "P10")
+def test_p8_each_release_has_its_parts_of_epsilon_and_of_delta() -> None:
+    whole = price(Fraction(7, 3), noise=LAPLACE)
+    asks = asked(whole, *SPLIT)
+    found = bill([PRIVATE, MANY, PRIVATE], asks, whole, ADD)
+    parts = zip([PRIVATE, MANY, PRIVATE], asks, [MICRO / 2, 0, MICRO / 2], strict=True)
+    assert found.releases == tuple(within(one, ask, ADD, None, Fraction(delta)) for one, ask, delta in parts)
+    assert (found.epsilon, found.delta, found.conversion) == (Fraction(7, 3), sum(one.price.delta for one in found.releases), 0)
+
+
+@pytest.mark.lemma("P8")
+def test_p8_noise_is_that_of_least_error() -> None:
+    """Where neither was asked for: all of Laplace's, or what rho buys, whichever has the smaller product of variances."""
+    met = set()
+    for shares in range(1, 20):
+        whole, parts = price(), (Fraction(shares, 20), 1 - Fraction(shares, 20))
+        ways = [bill([COUNT, MANY], [replace(one, noise=noise) for one in asked(whole, *parts)], whole, ADD) for noise in (LAPLACE, GAUSSIAN)]
+        found = bill([COUNT, MANY], asked(whole, *parts), whole, ADD)
+        assert error(found) <= min(map(error, ways))
+        met.add(found.conversion)
+    assert met <= {Fraction(0), MICRO}
+    assert bill([COUNT, COUNT], equal(price(), [COUNT, COUNT]), price(), ADD).conversion == 0
+    broad = release(ask("count"), groups=90, keys=900)
+    assert bill([broad, broad], equal(price(), [broad, broad]), price(), ADD).conversion == MICRO
+
+
+def error(found: Bill) -> Fraction:
+    return prod((one.error for one in found.releases), start=ONE)
+
+
+@pytest.mark.lemma("P8")
+def test_a_delta_of_one_converts_with_a_half() -> None:
+    whole = price(delta=ONE, noise=GAUSSIAN)
+    found = bill([COUNT, MANY], equal(whole, [COUNT, MANY]), whole, ADD)
+    assert (found.conversion, found.delta) == (HALF, HALF)
+
+
+@pytest.mark.lemma("P7", "P8")
+def test_p8_what_explicit_shares_leave_is_not_spent() -> None:
+    """An aggregate takes a third of its release's part, the rest is nobody's: the statement is worth less than was asked. A release of no sums
+    leaves nothing."""
+    whole = price(noise=GAUSSIAN)
+    little, nothing = release(ask("count", epsilon=Fraction(1, 6))), release(keys=3)
+    found = bill([COUNT, little], equal(whole, [COUNT, little]), whole, ADD)
+    assert found.epsilon == epsilon_up(found.price.rho, MICRO)
+    assert found.epsilon is not None
+    assert found.epsilon < ONE
+    assert bill([COUNT, nothing], equal(whole, [COUNT, nothing]), whole, ADD).epsilon == ONE
+
+
+@pytest.mark.lemma("P9")
+def test_p9_a_sum_of_prices_is_finite_where_all_are() -> None:
+    prices = [Price(Fraction(1), Fraction(2), Fraction(1, 8)), Price(Fraction(3), Fraction(5), Fraction(1, 4))]
+    assert together._total(prices) == Price(Fraction(4), Fraction(7), Fraction(3, 8))
+    assert together._total([*prices, Price(None, Fraction(1), Fraction(0))]) == Price(None, Fraction(8), Fraction(3, 8))
+
+
+@pytest.mark.lemma("P9")
+def test_p9_there_are_bounds_for_each_release() -> None:
+    whole = price()
+    found = bill([COUNT, MANY], equal(whole, [COUNT, MANY]), whole, ADD)
+    with pytest.raises(ValueError, match="zip"):
+        together.price([enforced(COUNT)], found, ADD)
+    with pytest.raises(ValueError, match="zip"):
+        bill([COUNT, MANY], [*equal(whole, [COUNT, MANY]), whole], whole, ADD)
