@@ -16,6 +16,7 @@ from dpquery.plan.rel import Filling, Join, Lookup, Public
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
 from dpquery.sql.env import Env
+from dpquery.sql.lift import Lifter
 from dpquery.sql.names import Field, Frame, Source, Statement, column_name
 from dpquery.sql.over import Flat
 from dpquery.sql.public import cast_to
@@ -30,6 +31,9 @@ class Readers(Protocol):
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value."""
+
+    def inner(self, node: exp.Expr, outer: Lifter | None, rows: bool, env: Env) -> Released:
+        """A subquery above the noise, which may read the row around it: a value, or (`rows`) any number of rows."""
 
     def releases(self, node: exp.Expr, env: Env) -> bool:
         """Whether a subquery's rows are released ones."""

@@ -12,14 +12,15 @@ from enum import Enum, auto
 from sqlglot import exp
 
 from dpquery.plan.coerce import LONGEST
-from dpquery.sql import edges
+from dpquery.sql import edges, subqueries
 from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.casts import sizes
 from dpquery.sql.clock import told
 from dpquery.sql.fields import rebuild, take
-from dpquery.sql.names import Scope, Statement
+from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.public import written
+from dpquery.sql.semi import test_of
 from dpquery.sql.sides import Bar, Cell, Released
 from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
 from dpquery.values.types import INTEGER, Type
@@ -48,11 +49,15 @@ class Lifter:
     scope: Scope
     aliases: Mapping[str, exp.Expr]
     window: Callable[[Lifter, exp.Window], str]  # how a window is read; it reads its arguments as cells
-    scalar: Callable[[exp.Expr], Released]  # how a subquery that is a value is read
+    scalar: Callable[[exp.Expr, Lifter, bool], Released]  # how a subquery is read that may read this row: a value, or several rows
     types: list[Type | None] = field(default_factory=list)  # of the outputs, where they are known
     unique: frozenset[int] | None = None  # places of the outputs that tell rows apart, where some are known to
     scalars: list[Released] = field(default_factory=list)
     subqueries: dict[int, str] = field(default_factory=dict)  # their columns, by id of their node
+    marks: list[str] = field(default_factory=list)  # subqueries that are looked up for each row, or that it is compared with
+    given: list[str] = field(default_factory=list)  # what these read of the row
+    lendings: int = 0  # how often they did
+    outer: Lifter | None = None  # of the row around this subquery
     windows: list[str] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)  # cells that hold 64-bit integers
@@ -66,9 +71,12 @@ class Lifter:
             raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
         if isinstance(node, exp.DPipe | exp.Concat):
             self._check_joined(node)
-        found = self._key(node) or told(node, self.scope)
+        found = self._outside(node) or self._key(node) or told(node, self.scope)
         if found is not None:
             return found
+        test = test_of(node) if isinstance(node, exp.Exists | exp.In | exp.EQ | exp.NEQ) else None
+        if test is not None:
+            return subqueries.condition(self, test, lambda one: self.lift(one, Where.HAVING), guarded)
         match node:
             case exp.Column():
                 return self._column(node, where)
@@ -77,7 +85,7 @@ class Lifter:
             case exp.DataType():
                 return self._type(node)
             case exp.Query() | exp.Subquery():
-                return self._subquery(node)
+                return subqueries.value(self, node)
             case _ if self._asks(node):
                 return self._aggregate(node)
             case _:
@@ -148,13 +156,21 @@ class Lifter:
     def _cell(self, name: str) -> Cell | None:
         return self.scalars[int(name[1:])].cells[0] if name.startswith("y") else self.own(name)
 
-    def _subquery(self, node: exp.Expr) -> exp.Expr:
-        """The column of a subquery that is a value: one column of at most one row, joined to each row of the table."""
-        if id(node) not in self.subqueries:
-            found = self.scalar(node)
-            self.subqueries[id(node)] = f"y{len(self.scalars)}"
-            self.scalars.append(found)
-        return exp.column(self.subqueries[id(node)], table="t")
+    @property
+    def depth(self) -> int:
+        """How many rows are around this one."""
+        return 0 if self.outer is None else self.outer.depth + 1
+
+    def _outside(self, node: exp.Expr) -> exp.Column | None:
+        """The column of a row around this subquery that a name means which nothing here has."""
+        if self.outer is None or not isinstance(node, exp.Column) or self.scope.inside(node):
+            return None
+        name, table = column_name(node, self.statement.source)
+        return None if table is None and fold(name) in self.aliases else self.outer.lent_to(node)
+
+    def lent_to(self, node: exp.Column) -> exp.Column | None:
+        """A column of this row as a subquery reads it."""
+        return subqueries.lent(self, node, lambda one: self.lift(one, Where.HAVING), guarded)
 
     def _check_joined(self, node: exp.Expr) -> None:
         """Refuses texts joined so often that one row's would be beyond all measure: the engine's own limit on memory does not count every text."""
@@ -215,8 +231,6 @@ class Lifter:
         return exp.DataType(this=kind, expressions=[exp.DataTypeParam(this=exp.Literal.number(size)) for size in found])
 
     def _plain(self, node: exp.Expr, where: Where) -> exp.Expr:
-        if isinstance(node, exp.Exists):
-            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery here is not supported", node, "an aggregate, or a literal")
         if isinstance(node, exp.In):
             self._check_in(node)
         if isinstance(node, exp.SafeDivide):
@@ -249,9 +263,7 @@ class Lifter:
         return rebuild(node, names, lambda child: self.lift(child, where))
 
     def _check_in(self, node: exp.In) -> None:
-        _, listed, query, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
-        if query is not None:
-            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", "IN with a subquery is not supported here", node, "a list of literals")
+        _, listed, _, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
         if not (listed or unnest or field is not None):
             raise self.statement.refuse("SYNTAX", "IN stands without a list", node, "x IN (1, 2, 3)")
 

@@ -111,7 +111,7 @@ def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over
         sides = take(lifted, "this", "expression") if isinstance(lifted, exp.EQ) else ()
         kinds = {lifter.kind(one.name) if isinstance(one, exp.Column) else None for one in sides}
         known = len(kinds) == 1 and None not in kinds
-        if lifter.scalars:
+        if lifter.scalars or lifter.marks:
             raise statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery in ON is not supported", part, "the condition in WHERE")
         moved = lifted.transform(placed)
         found.append(written(moved) if known else guarded(moved))
@@ -197,10 +197,28 @@ class Over(Lifter):
 
     def keep(self, test: exp.Expr) -> None:
         """From here on, only the rows for which WHERE is true."""
-        below = replace(self, scalars=[], subqueries={}, cells=[], windows=[])
-        text = guarded(below.lift(test, Where.HAVING))
+        below = replace(self, scalars=[], subqueries={}, cells=[], windows=[], marks=[], given=[])
+        parts = [test] if self.outer is None else conjunct_nodes(test)
+        text = " AND ".join(below.condition(below.lift(part, Where.HAVING)) for part in parts)
         names = [f"t.c{i}" for i in range(len(self.flat.cells))] + [f"t.{alias}" for alias, _ in self.flat.rows]
         self.filtered = f"(SELECT {', '.join(names)} FROM {with_scalars(below, self.table)} AS t WHERE {text})"
+
+    def condition(self, lifted: exp.Expr) -> str:
+        """The text of a condition. An equality with a column of the row around stays bare, so that the engine can hash it."""
+        sides = take(lifted, "this", "expression") if self.outer is not None and isinstance(lifted, exp.EQ) else ()
+        kinds = {self._kind_of(one) for one in sides}
+        return written(lifted) if len(kinds) == 1 and None not in kinds else guarded(lifted)
+
+    def _kind_of(self, node: exp.Expr) -> Type | None:
+        """The type of a column, here or of a row around this one."""
+        around: Lifter | None = self
+        if not isinstance(node, exp.Column):
+            return None
+        while around is not None and node.table not in ("t", f"o{around.depth}"):
+            around = around.outer
+        if around is None or node.table == "t":
+            return self.kind(node.name)
+        return around.kind(around.given[int(node.name[1:])].removeprefix("t."))
 
 
 @dataclass(slots=True)

@@ -26,6 +26,7 @@ from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.select import query, relation, star, tables
+from dpquery.sql.semi import reads_outside
 from dpquery.sql.sides import Bound, Open, Released
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses, whole_number
 from dpquery.sql.titles import title
@@ -172,13 +173,12 @@ class Reader:
         if isinstance(node, exp.Select) and self.is_block(node, env):
             above, post = block(self.statement, node, env, self, inner=True)
             return renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
-        lifter, post, single = self._above(node, env, inner=True)
-        return released(lifter, post, single)
+        return released(*self._above(node, env, inner=True))
 
     def above(self, node: exp.Expr, env: Env, inner: bool) -> tuple[Lifter, Post]:
         return self._above(node, env, inner)[:2]
 
-    def _above(self, node: exp.Expr, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
+    def _above(self, node: exp.Expr, env: Env, inner: bool, outer: Lifter | None = None) -> tuple[Lifter, Post, bool]:
         if isinstance(node, exp.SetOperation):
             return self._set(node, env, inner)
         if not isinstance(node, exp.Select):
@@ -191,9 +191,11 @@ class Reader:
         ctes, first, joins = take(node, *ALL)[:3]
         inside = env.within(self.statement, ctes)
         clauses = read_clauses(self.statement, node)
-        return self._selected(node, self._from(first, joins or (), inside), clauses, inside, inner)
+        return self._selected(node, self._from(first, joins or (), inside), clauses, inside, inner, outer)
 
-    def _selected(self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
+    def _selected(
+        self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool, outer: Lifter | None = None
+    ) -> tuple[Lifter, Post, bool]:
         statement = self.statement
         items: list[tuple[str, exp.Expr]] = []
         aliases: dict[str, exp.Expr] = {}
@@ -207,7 +209,7 @@ class Reader:
             if name:
                 aliases.setdefault(fold(name), one)
         scope = Scope(below.frame, statement)
-        over = Over(statement, scope, aliases, window, partial(self.scalar, env=env), flat=below)
+        over = Over(statement, scope, aliases, window, partial(self.inner, env=env), outer=outer, flat=below)
         if clauses.where is not None:
             over.keep(clauses.where)
         lifter: Lifter = over
@@ -216,7 +218,7 @@ class Reader:
         if grouped:
             named = () if clauses.group is None else grouping.grouped(statement, clauses.group, items, scope)
             keys = [over.lift(one, Where.HAVING) for _, one in named]
-            lifter = Grouped(statement, scope, aliases, window, over.scalar, below=over, keys=keys)
+            lifter = Grouped(statement, scope, aliases, window, over.scalar, outer=outer, below=over, keys=keys)
         parts = split.Parts(items, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, clauses.distinct is not None)
         post = split.post(lifter, parts, inner)
         few = clauses.limit is not None and clauses.limit <= 1
@@ -232,7 +234,7 @@ class Reader:
             known = {fold(s.alias) for s in found.frame.sources if s.alias}
             if any(fold(s.alias) in known for s in right.frame.sources):
                 raise self.statement.refuse("DUPLICATE_ALIAS", "two relations have one name", join.this, "an alias of its own for each")
-            over = Over(self.statement, Scope(found.frame, self.statement), {}, window, partial(self.scalar, env=env), flat=found)
+            over = Over(self.statement, Scope(found.frame, self.statement), {}, window, partial(self.inner, env=env), flat=found)
             found = joined(self.statement, found, right, join, over)
         return found
 
@@ -331,17 +333,35 @@ class Reader:
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""
-        sort = self.sort(node, env)
-        if sort is Sort.PRIVATE:
-            message = "a subquery that is a value must aggregate private rows, and read nothing of the SELECT around it"
-            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", message, node, "an aggregate, or a literal")
-        found = self._values(bare(node), env, single=True) if sort is Sort.PUBLIC else self._once(node, env)
+        return self.inner(node, None, False, env)
+
+    def inner(self, node: exp.Expr, outer: Lifter | None, rows: bool, env: Env) -> Released:
+        """A subquery above the noise, which may read the row around it: a value, or (`rows`) any number of rows."""
+        found = self._inner(node, outer, env, single=not rows)
+        if rows:
+            return found
         if len(found.cells) != 1:
             raise self.statement.refuse("SCALAR_SUBQUERY", f"a subquery that is a value has {len(found.cells)} columns", node, "one column")
         if not found.single:
             message = "a subquery that is a value may have several rows"
             raise self.statement.refuse("SCALAR_SUBQUERY", message, node, "an aggregate without GROUP BY, or ORDER BY with LIMIT 1; or a join")
         return found
+
+    def _inner(self, node: exp.Expr, outer: Lifter | None, env: Env, single: bool) -> Released:
+        sort, query = self.sort(node, env), bare(node)
+        if sort is Sort.PRIVATE:
+            message = "a subquery here must aggregate private rows, and read nothing of the SELECT around it"
+            raise self.statement.refuse("SUBQUERY_ABOVE_NOISE", message, node, "an aggregate, or a literal")
+        around = outer is not None and isinstance(query, exp.Select) and reads_outside(query)
+        if sort is Sort.PUBLIC and not around:
+            return self._values(query, env, single)
+        if isinstance(query, exp.Select) and id(query) not in self.known and outer is not None and not self.is_block(query, env):
+            lent = outer.lendings
+            found = released(*self._above(query, env, inner=True, outer=outer))
+            if outer.lendings == lent:
+                self.known[id(query)] = found
+            return found
+        return self._once(query, env)
 
 
 def scratch(statement: Statement) -> Statement:

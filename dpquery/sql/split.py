@@ -19,6 +19,7 @@ from dpquery.sql.lift import Lifter, Where, guarded
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import quoted
 from dpquery.sql.refuse import place
+from dpquery.sql.subqueries import with_marks
 from dpquery.sql.windows import direction
 
 
@@ -111,12 +112,12 @@ def _source(above: Lifter, having: str | None, qualify: str | None) -> str:
 
 
 def with_scalars(above: Lifter, table: str) -> str:
-    """The table, each row with the values of subqueries y0, y1, .. and their row numbers."""
+    """The table, each row with the values of subqueries y0, y1, .. and their row numbers, and with those that read the row."""
     if not above.scalars:
-        return table
+        return with_marks(above, table)
     items = [f", x{i}.c0 AS y{i}" + "".join(f", x{i}.{alias}" for alias, _ in one.rows) for i, one in enumerate(above.scalars)]
     joins = [f" LEFT JOIN ({one.sql}) AS x{i} ON TRUE" for i, one in enumerate(above.scalars)]
-    return f"(SELECT t.*{''.join(items)} FROM {table} AS t{''.join(joins)})"
+    return with_marks(above, f"(SELECT t.*{''.join(items)} FROM {table} AS t{''.join(joins)})")
 
 
 def _distinct(above: Lifter, texts: Sequence[str], called: Sequence[str], terms: Sequence[Term], source: str) -> str:

@@ -34,6 +34,9 @@ ABOVE: tuple[str, ...] = (
     "SELECT CAST(a0 AS VARCHAR) AS v FROM {a} INTERSECT SELECT CAST(b0 AS VARCHAR) FROM {b}",
     "SELECT count(*) AS n, (SELECT count(*) FROM {b}) AS m FROM {a}",
     "SELECT DISTINCT x.a0 FROM {a} WHERE (SELECT count(*) FROM {b}) >= 0",
+    "SELECT x.a0, CAST(x.a0 AS VARCHAR) NOT IN (SELECT CAST(y.b0 AS VARCHAR) FROM {b}) AS m FROM {a}",
+    "SELECT x.a0 FROM {a} WHERE NOT EXISTS (SELECT 1 FROM {b} WHERE CAST(y.b0 AS VARCHAR) = CAST(x.a0 AS VARCHAR))",
+    "SELECT x.a0, (SELECT count(*) FROM {b} WHERE CAST(y.b0 AS VARCHAR) <= CAST(x.a0 AS VARCHAR)) AS m FROM {a}",
     "WITH w AS (SELECT * FROM {a}) SELECT l.a0, count(*) OVER () AS n FROM w AS l LEFT JOIN w AS r USING (a0)",
 )
 """What stands above two released tables."""

@@ -16,7 +16,7 @@ from worlds import MAIN, World, world
 
 from dpquery.errors import Refused
 
-PER_UNIT = frozenset({"NAMED_ARGUMENT", "RAW_ROWS", "RELEASED_JOIN"})
+PER_UNIT = frozenset({"NAMED_ARGUMENT", "RAW_ROWS", "RELEASED_JOIN", "SUBQUERY_ABOVE_NOISE"})
 EACH, TRIED = 2, 16  # answered, and tried for that
 
 
