@@ -21,6 +21,7 @@ import duckdb
 
 from dpquery.backends import wire
 from dpquery.backends.seal import Allowance, connect, seal, unopened
+from dpquery.without import without
 
 PR_SET_DUMPABLE = 4
 BLANK = 64 * 2**20  # what the engine without tables may use, which only reads statements
@@ -37,6 +38,7 @@ class Broken(Exception):
 
 def main() -> None:
     """Serves requests until standard input ends or the parent is gone."""
+    without("numpy")  # pyarrow imports it where it is there: a fifth of the start, and threads and memory
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever prints, prints nowhere
     warnings.simplefilter("ignore")
