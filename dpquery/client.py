@@ -174,8 +174,8 @@ class Result:
         return list(self._answer.types)
 
     @property
-    def intervals(self) -> Mapping[str, Sequence[tuple[Any, Any] | None]]:
-        """For each column that has error bars: (low, high) for each row, None where there is none."""
+    def intervals(self) -> Mapping[str, Sequence[tuple[Any, Any] | list[Any] | None]]:
+        """For each column that has error bars: (low, high) for each row, of a list for each of its values; None where there is none."""
         return {name: list(bars) for name, bars in wire.named_intervals(self._answer).items()}
 
     @property

@@ -10,9 +10,10 @@ from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import Aggregate, Part, Quantile
 from dpquery.plan.scalar import Interval
-from dpquery.values.types import Type, Value
+from dpquery.values.types import Shown, Type, Value
 
 Bar = tuple[Value, Value] | None  # an error bar: low and high end in the released value's own type
+Bars = Bar | list[Bar]  # of a list, one for each of its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ class Planned:
 
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]
-Finish = Callable[[Aggregate, Sequence[Sequence[int]]], list[Value]]
-Bars = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise], Fraction], list[Bar]]
+Finish = Callable[[Aggregate, Sequence[Sequence[int]]], Sequence[Shown]]
+Intervals = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise], Fraction], Sequence[Bars]]
 Expected = Callable[[Aggregate, Sequence[Noise], Fraction], float | Mapping[str, float]]
 
 
@@ -46,7 +47,7 @@ class Card:
     """One aggregate.
 
     plan            the parts of an ask, given the contribution limits and the most rows a unit can have by the plan (None: unbounded); or Refused
-    finish          per group the released value, from the noisy integers of the aggregate's parts; never fails
+    finish          per group the released value or list of values, from the noisy integers of the aggregate's parts; never fails
     interval        per group the error bar at a confidence level; None where there is none
     expected_error  half the width of that bar: a number, or numbers by the count n of values ("n=100", ...) where it depends on it
     """
@@ -54,5 +55,5 @@ class Card:
     name: str
     plan: Plan
     finish: Finish
-    interval: Bars
+    interval: Intervals
     expected_error: Expected

@@ -10,7 +10,10 @@ which has the least variance where all noises have the same: j (1 - j / (b + 1))
 Error bars invert two tests. Let D(e) be the number of values below edge e less q (n - 1), as the counts have it. The value of rank floor(q (n - 1)),
 counted from 0, lies in a bin [e, e') with D(e') > 0, that of the next rank in one with D(e) <= 1. While the noise of D at these two edges, which are
 the data's and not the noise's, stays below its quantiles w(e), the first edge with D + w >= 0 is no later than e', and the last one with D - w <= 1
-no earlier than e.
+no earlier than e. That holds for ranks between the two as well, so for the quantiles that are one of the values.
+
+The noise of D is linear in q. For symmetric log-concave noises its quantiles are then convex in q (Meyer and Reisner 1991, Bobkov 2010: the quantile
+of a linear form is a norm of its coefficients), so that w, interpolated between a few q, is never too small.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 NEAR = 1e-9  # how far floats may put a whole number of rows off
 ONE = float(2**WEIGHT_BITS)  # what a row weighs
+KNOTS = 9  # fractions for which the quantiles of noise are worked out, where more are asked for
 
 
 @dataclass(frozen=True)
@@ -68,27 +72,20 @@ class Counted:
 
     # ---- released values -------------------------------------------------------------------------------------------------------------
 
-    def quantiles(self, which: Quantile) -> list[Fraction]:
-        """Per group the quantile in grid units: a whole number of them, if it is to be one of the values."""
-        found = (_quantile(which, [level[i].tolist() for level in self.counts]) for i in range(len(self.counts[0])))
-        return [Fraction(floor(one + Fraction(1, 2))) if which.discrete else one for one in found]
+    def quantiles(self, which: Quantile) -> list[list[Fraction]]:
+        """Per group the quantiles in grid units, none below one of a smaller fraction: whole numbers, if they are to be some of the values."""
+        groups = (Tree(which, [level[i].tolist() for level in self.counts]) for i in range(len(self.counts[0])))
+        return [[one.quantile(float(fraction)) for fraction in which.fractions] for one in groups]
 
     # ---- error bars ------------------------------------------------------------------------------------------------------------------
 
-    def reach(self, which: Quantile, noises: Sequence[Noise], confidence: Fraction) -> list[tuple[int, int]]:
-        """Per group the least and the greatest unit that the quantile may be for all that the noise says."""
-        import numpy as np
-
+    def reach(self, which: Quantile, noises: Sequence[Noise], confidence: Fraction) -> list[list[tuple[int, int]]]:
+        """Per group, for each quantile, the least and the greatest unit that it may be for all that the noise says."""
         below, number = self._below()
-        q, last = float(which.fraction), which.widths[-1]
-        excess = below - q * (number - 1)[:, None]
-        width = _noise(q, tuple(level.shape[1] for level in self.counts), self.widths, tuple(noises), (1 - confidence) / 2)
-        edges = below.shape[1] - 1
-        early, late = excess[:, 1:] + width[None, 1:] >= 0, excess[:, :-1] - width[None, :-1] <= 1
-        first = np.where(early.any(axis=1), early.argmax(axis=1), edges - 1)
-        final = np.where(late.any(axis=1), edges - 1 - late[:, ::-1].argmax(axis=1), 0)
-        ends = zip(np.minimum(first, final).tolist(), np.maximum(first, final).tolist(), strict=True)
-        return [(which.low + low * last, min(which.low + (high + 1) * last - 1, which.high)) for low, high in ends]
+        fractions, bins = [float(one) for one in which.fractions], tuple(level.shape[1] for level in self.counts)
+        widths = _noises(fractions, bins, self.widths, tuple(noises), (1 - confidence) / 2)
+        columns = [_ends(which, below, q * (number - 1), width) for q, width in zip(fractions, widths, strict=True)]
+        return [[*own] for own in zip(*columns, strict=True)]
 
     def _below(self) -> tuple[Floats, Floats]:
         """Per group how many values lie below each edge of the narrowest bins, the last edge included; and how many there are."""
@@ -110,8 +107,30 @@ class Counted:
         return np.concatenate([found, number[:, None]], axis=1), number
 
 
+def _ends(which: Quantile, below: Floats, rank: Floats, width: Floats) -> list[tuple[int, int]]:
+    """Per group the least and the greatest unit, from the bins of the two tests."""
+    import numpy as np
+
+    excess, edges, last = below - rank[:, None], below.shape[1] - 1, which.widths[-1]
+    early, late = excess[:, 1:] + width[None, 1:] >= 0, excess[:, :-1] - width[None, :-1] <= 1
+    first = np.where(early.any(axis=1), early.argmax(axis=1), edges - 1)
+    final = np.where(late.any(axis=1), edges - 1 - late[:, ::-1].argmax(axis=1), 0)
+    ends = zip(np.minimum(first, final).tolist(), np.maximum(first, final).tolist(), strict=True)
+    return [(which.low + low * last, min(which.low + (high + 1) * last - 1, which.high)) for low, high in ends]
+
+
 def _pairs(values: Sequence[Any]) -> list[tuple[Any, Any]]:
     return list(pairwise(values))
+
+
+def _noises(fractions: Sequence[float], bins: tuple[int, ...], widths: tuple[int, ...], noises: tuple[Noise, ...], outside: Fraction) -> list[Floats]:
+    """What the noise of D at each edge passes with probability at most `outside`, on one side, for each fraction."""
+    if len(set(fractions)) <= KNOTS:
+        return [_noise(q, bins, widths, noises, outside) for q in fractions]
+    steps = KNOTS - 1
+    table = [_noise(i / steps, bins, widths, noises, outside) for i in range(KNOTS)]
+    places = [(min(int(q * steps), steps - 1), q) for q in fractions]
+    return [table[i] + (q * steps - i) * (table[i + 1] - table[i]) for i, q in places]
 
 
 @lru_cache(maxsize=64)
@@ -147,46 +166,67 @@ def _coefficients(q: float, bins: Sequence[int], widths: Sequence[int]) -> tuple
 # ---- one group -----------------------------------------------------------------------------------------------------------------------
 
 
-def _quantile(which: Quantile, counts: Sequence[Sequence[float]]) -> Fraction:
-    """The value at the quantile's place: of one row, or between those of two rows."""
-    number, q = sum(counts[0]), float(which.fraction)
-    if number <= 0:
-        return which.low + Fraction(q) * (which.high - which.low)
-    if number < 1:
-        return _at(which, counts, q)
-    if which.discrete:
-        return _at(which, counts, (max(0.0, min(ceil(q * number - NEAR), number) - 1) + 0.5) / number)
-    rank = q * (number - 1)
-    between = rank - floor(rank)
-    low = _at(which, counts, (floor(rank) + 0.5) / number)
-    return low if between < NEAR else low + (_at(which, counts, min(1.0, (floor(rank) + 1.5) / number)) - low) * Fraction(between)
+class Tree:
+    """The counts of one group. Everything here rises with the fraction, in floats too."""
+
+    def __init__(self, which: Quantile, counts: Sequence[Sequence[float]]) -> None:
+        self.which, self.counts, self.number = which, counts, sum(counts[0])
+        self._rising: dict[tuple[int, int], list[float]] = {}
+
+    def quantile(self, q: float) -> Fraction:
+        """The value at the quantile's place: of one row, or between those of two rows."""
+        found = self._quantile(q)
+        return Fraction(floor(found + Fraction(1, 2))) if self.which.discrete else found
+
+    def _quantile(self, q: float) -> Fraction:
+        which, number = self.which, self.number
+        if number <= 0:
+            return which.low + Fraction(q) * (which.high - which.low)
+        if number < 1:
+            return self._at(q)
+        if which.discrete:
+            rank = floor(q * number + NEAR) if which.upper else ceil(q * number - NEAR) - 1
+            return self._at((max(0.0, min(rank, number - 1)) + 0.5) / number)
+        rank = floor(q * (number - 1))
+        between, low = q * (number - 1) - rank, self._at((rank + 0.5) / number)
+        return low if between < NEAR else low + (self._at(min(1.0, (rank + 1.5) / number)) - low) * Fraction(between)
+
+    def _at(self, place: float) -> Fraction:
+        """The value below which a share of the rows lies; within a bin as if they were spread evenly."""
+        which, bin = self.which, 0
+        for level in range(len(which.widths)):
+            inner, place = _found(self._sums(level, bin), min(1.0, max(0.0, place)))
+            bin = bin * self._each(level) + inner
+        low = which.low + bin * which.widths[-1]
+        return low + Fraction(place) * (min(low + which.widths[-1] - 1, which.high) - low)
+
+    def _each(self, level: int) -> int:
+        """How many bins of this level a wider one has."""
+        return len(self.counts[0]) if level == 0 else self.which.widths[level - 1] // self.which.widths[level]
+
+    def _sums(self, level: int, bin: int) -> list[float]:
+        """Sums of the bins of this level that lie within a wider one, made to rise."""
+        if (level, bin) not in self._rising:
+            each = self._each(level)
+            own = self.counts[level][bin * each : (bin + 1) * each]
+            less = 0.0 if level == 0 else (self.counts[level - 1][bin] - sum(own)) / (len(own) + 1)
+            self._rising[level, bin] = _risen([count + less for count in own])
+        return self._rising[level, bin]
 
 
-def _at(which: Quantile, counts: Sequence[Sequence[float]], place: float) -> Fraction:
-    """The value below which a share of the rows lies; within a bin as if they were spread evenly."""
-    bin, whole = 0, None
-    for level, width in enumerate(which.widths):
-        each = len(counts[0]) if level == 0 else which.widths[level - 1] // width
-        own = counts[level][bin * each : (bin + 1) * each]
-        less = 0.0 if whole is None else (whole - sum(own)) / (len(own) + 1)
-        inner, place = _found([count + less for count in own], min(1.0, max(0.0, place)))
-        bin = bin * each + inner
-        whole = counts[level][bin]
-    low = which.low + bin * which.widths[-1]
-    return low + Fraction(place) * (min(low + which.widths[-1] - 1, which.high) - low)
-
-
-def _found(counts: Sequence[float], place: float) -> tuple[int, float]:
-    """The bin in which a share of the counts is reached, and how far into it. Noisy sums are made to rise: midway between the largest so far and the
-    smallest to come."""
+def _risen(counts: Sequence[float]) -> list[float]:
+    """Noisy sums made to rise: midway between the largest so far and the smallest to come. Evenly, where there is nothing to be summed."""
     sums = [0.0, *accumulate(counts)]
     total = sums[-1]
     if total <= 0:
-        at = place * len(counts)
-        bin = min(int(at), len(counts) - 1)
-        return bin, min(1.0, at - bin)
+        return [float(i) for i in range(len(sums))]
     largest, smallest = list(accumulate(sums, max)), list(accumulate(reversed(sums), min))[::-1]
-    rising = [min(total, max(0.0, (a + b) / 2)) for a, b in zip(largest, smallest, strict=True)]
-    bin = min(max(bisect_right(rising, place * total) - 1, 0), len(counts) - 1)
+    return [min(total, max(0.0, (a + b) / 2)) for a, b in zip(largest, smallest, strict=True)]
+
+
+def _found(rising: Sequence[float], place: float) -> tuple[int, float]:
+    """The bin in which a share of the sums is reached, and how far into it."""
+    wanted = place * rising[-1]
+    bin = min(max(bisect_right(rising, wanted) - 1, 0), len(rising) - 2)
     width = rising[bin + 1] - rising[bin]
-    return bin, min(1.0, max(0.0, (place * total - rising[bin]) / width)) if width > 0 else 0.5
+    return bin, min(1.0, max(0.0, (wanted - rising[bin]) / width)) if width > 0 else 0.5

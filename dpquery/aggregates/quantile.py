@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric, row_bounds, row_cap, rows_per_cell, told
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Bars, Card, Planned
 from dpquery.aggregates.counted import Counted
 from dpquery.aggregates.grid import fits, grid, plain, row_units
 from dpquery.aggregates.values import bar, double, released
@@ -18,7 +18,7 @@ from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import Aggregate, Bins, Part, Quantile, Units
 from dpquery.plan.scalar import Interval, Scalar
-from dpquery.values.types import FLOAT, Kind, Value
+from dpquery.values.types import FLOAT, Kind, Shown, Value
 
 WITHIN = 16  # bins that a wider one is made of
 LEVELS = 3
@@ -39,10 +39,11 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     capped, cuts = told(row_cap(contributions, rows_per_unit), contributions)
     wide = widths[-1] > 1
     narrow = f"counted in bins of width {plain(widths[-1] * values.step)}, by which it may be off" if wide else "each value is counted by itself"
-    found = Quantile(Fraction(1, 2) if ask.fraction is None else ask.fraction, values.low, values.high, widths, ask.discrete, slack)
+    found = Quantile(ask.fractions or (Fraction(1, 2),), values.low, values.high, widths, ask.discrete, slack, ask.upper)
     bounds = Interval(values.low * values.step, values.high * values.step)
     coarse = (narrow,) if wide and span // widths[-1] < COARSE else ()
     kind = argument.type if ask.discrete else FLOAT
+    kind = kind.listed if ask.listed else kind
     return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, *capped, *notes), (*cuts, *coarse), quantile=found)
 
 
@@ -82,17 +83,23 @@ def counted(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> tuple[Quanti
     return which, Counted.of(which.high - which.low + 1, which.widths, sums)
 
 
-def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
-    """Per group the value at the quantile's place among the noisy counts: of two places, or that between two."""
+def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> Sequence[Shown]:
+    """Per group the value at the quantile's place among the noisy counts: of two places, or that between two. Or a list of such values."""
     which, counts = counted(aggregate, sums)
-    return [released(units * aggregate.step, aggregate.type) for units in counts.quantiles(which)]
+    found: list[list[Value]] = [
+        [released(units * aggregate.step, aggregate.type.element) for units in quantiles] for quantiles in counts.quantiles(which)
+    ]
+    return found if aggregate.type.kind is Kind.LIST else [one for (one,) in found]
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
-    """Per group the bins that the quantile may lie in for all that the noise says."""
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> Sequence[Bars]:
+    """Per group the bins that the quantile may lie in for all that the noise says; of a list those of each."""
     which, counts = counted(aggregate, sums)
     ends, points = counts.reach(which, noises, confidence), counts.quantiles(which)
-    return [bar(*_ends(aggregate, which, *own), aggregate.type) for own in zip(ends, points, strict=True)]
+    found: list[list[Bar]] = [
+        [bar(*_ends(aggregate, which, *one), aggregate.type.element) for one in zip(*own, strict=True)] for own in zip(ends, points, strict=True)
+    ]
+    return found if aggregate.type.kind is Kind.LIST else [one for (one,) in found]
 
 
 def _ends(aggregate: Aggregate, which: Quantile, ends: tuple[int, int], point: Fraction) -> tuple[Fraction, Fraction]:
@@ -102,11 +109,11 @@ def _ends(aggregate: Aggregate, which: Quantile, ends: tuple[int, int], point: F
 
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
-    """Half the width of the error bar of n values spread evenly over their bounds, by n."""
+    """Half the width of the error bar of n values spread evenly over their bounds, by n; of a list the widest."""
     which, _ = counted(aggregate, [()] * len(noises))
     even = Counted.even(which.high - which.low + 1, which.widths, SIZES)
     ends = even.reach(which, noises, confidence)
-    return {f"n={n}": double((high - low) * aggregate.step / 2 + which.slack) for n, (low, high) in zip(SIZES, ends, strict=True)}
+    return {f"n={n}": double(max(high - low for low, high in own) * aggregate.step / 2 + which.slack) for n, own in zip(SIZES, ends, strict=True)}
 
 
 QUANTILE = Card("quantile", plan, finish, interval, expected_error)

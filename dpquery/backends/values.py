@@ -27,6 +27,8 @@ INFINITY = "'inf'::DOUBLE"
 
 def type_name(type_: Type) -> str:
     """The type as DuckDB names it."""
+    if type_.kind is Kind.LIST:
+        return f"{type_name(type_.element)}[]"
     return f"DECIMAL(38,{type_.scale})" if type_.kind is Kind.DECIMAL else NAMES[type_.kind]
 
 
@@ -51,8 +53,8 @@ def literal(value: Value, type_: Type) -> str:
             return f"TIMESTAMP '{_moment(value)}'"
         case Kind.UUID:
             return f"'{uuid.UUID(str(value))}'::UUID"
-        case Kind.INTERVAL:
-            raise TypeError("an interval is no value")
+        case Kind.INTERVAL | Kind.LIST:
+            raise TypeError(f"{type_} is no value")
         case _:
             assert_never(type_.kind)
 

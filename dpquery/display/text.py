@@ -39,8 +39,13 @@ def _escaped(character: str) -> str:
 # ---- cells -------------------------------------------------------------------------------------------------------------------------------
 
 
-def cell(value: object, bar: tuple[Any, Any] | None = None) -> str:
-    """A value as people read it, its error bar after it: `1204 ± 12` where the bar is symmetric but for rounding, else `37.4 [36.9, 38.1]`."""
+def cell(value: object, bar: tuple[Any, Any] | list[Any] | None = None) -> str:
+    """A value as people read it, its error bar after it: `1204 ± 12` where the bar is symmetric but for rounding, else `37.4 [36.9, 38.1]`.
+
+    The values of a list stand in brackets, each with its own bar.
+    """
+    if isinstance(value, list):
+        return f"[{', '.join(map(cell, value, bar if isinstance(bar, list) else [None] * len(value)))}]"
     if bar is None or value is None:
         return _value(value)
     low, high = bar
@@ -145,7 +150,7 @@ def columns(answer: Answer, limit: int | None = None) -> list[Column]:
             cells = tuple(map(cell, values))
         else:
             cells = tuple(cell(value, bar) if bar or value is None else f"{cell(value)} ± ?" for value, bar in zip(values, bars, strict=False))
-        found.append(Column(safe(name), cells, answer.types[place].startswith(NUMERIC)))
+        found.append(Column(safe(name), cells, answer.types[place].startswith(NUMERIC) and not answer.types[place].endswith("[]")))
     return found
 
 

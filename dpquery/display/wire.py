@@ -55,8 +55,8 @@ def document(answer: Answer) -> dict[str, Any]:
     }
 
 
-def named_intervals(answer: Answer) -> dict[str, tuple[tuple[Any, Any] | None, ...]]:
-    """The error bars by column name, parallel to the rows; columns without any are left out."""
+def named_intervals(answer: Answer) -> dict[str, tuple[tuple[Any, Any] | list[Any] | None, ...]]:
+    """The error bars by column name, parallel to the rows, of a list one for each of its values; columns without any are left out."""
     return {name: bars for name, bars in zip(answer.table.column_names, answer.intervals, strict=True) if bars is not None}
 
 
@@ -78,7 +78,7 @@ def error(failure: Error) -> dict[str, Any]:
 
 
 def csv_text(answer: Answer) -> str:
-    """The answer's columns as CSV, with a header; NULL is empty. Intervals, warnings and the receipt are not in it."""
+    """The answer's columns as CSV, with a header; NULL is empty, a list is JSON. Intervals, warnings and the receipt are not in it."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(answer.table.column_names)
@@ -94,6 +94,8 @@ def _cell(value: object) -> str:
             return "true" if value else "false"
         case float():
             return repr(value) if math.isfinite(value) else ""
+        case list():
+            return json.dumps(plain(value), allow_nan=False)
         case _:
             return str(plain(value))
 

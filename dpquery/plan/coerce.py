@@ -33,7 +33,8 @@ CASTS: dict[Kind, frozenset[Kind]] = {
     Kind.TIMESTAMP: frozenset({Kind.DATE, Kind.STRING}),
     Kind.UUID: frozenset({Kind.STRING}),
     Kind.INTERVAL: frozenset(),
-    Kind.NULL: frozenset(set(Kind) - {Kind.INTERVAL, Kind.NULL}),
+    Kind.NULL: frozenset(set(Kind) - {Kind.INTERVAL, Kind.NULL, Kind.LIST}),
+    Kind.LIST: frozenset(),
 }
 """From which kind to which other kinds a cast is allowed."""
 
@@ -167,7 +168,7 @@ def parse(text: str, to: Type) -> Value:
             value = _timestamp(text)
         case Kind.UUID:
             value = _uuid(text)
-        case Kind.STRING | Kind.INTERVAL | Kind.NULL:
+        case Kind.STRING | Kind.INTERVAL | Kind.NULL | Kind.LIST:
             value = None
     if value is None:
         raise Mismatch(f"{shown(text)} is not {named(to)}", code="BAD_LITERAL", instead=_EXAMPLES.get(to.kind))

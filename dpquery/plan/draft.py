@@ -18,8 +18,8 @@ class AggregateAsk:
     """One aggregate as written. `card` is its card's name: "count" (COUNT(*), COUNT(x)), "units" (COUNT(DISTINCT unit)), "total" (SUM), "mean" (AVG).
 
     `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
-    argument. `fraction` says which quantile it is; `discrete`: one of the values. `values` are those that may be the most frequent one. `name` is its
-    column in the noisy table.
+    argument. `fractions` say which quantiles it is, `listed` as a list; `discrete`: one of the values, of two `upper` the greater. `values` are those
+    that may be the most frequent one. `name` is its column in the noisy table.
     """
 
     name: str
@@ -32,8 +32,10 @@ class AggregateAsk:
     epsilon: Fraction | None = None
     position: Position | None = None
     other: Scalar | None = None
-    fraction: Fraction | None = None
+    fractions: tuple[Fraction, ...] = ()
+    listed: bool = False
     discrete: bool = False
+    upper: bool = False
     values: tuple[Value, ...] = ()
 
 
@@ -86,11 +88,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """An output that is factor * aggregate + offset: its interval follows from the aggregate's."""
+    """An output that is factor * aggregate + offset: its interval follows from the aggregate's, of a list from that of the value at `place`."""
 
     aggregate: str
     factor: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
+    place: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

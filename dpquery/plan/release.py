@@ -276,17 +276,19 @@ class UnitTable:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """Which quantile an aggregate is, and of what its parts count the rows: values in [low, high] grid units, in bins of these widths, widest first.
+    """Which quantiles an aggregate is, and of what its parts count the rows: values in [low, high] grid units, in bins of these widths, widest first.
 
-    `discrete`: one of the values, else between the two that are nearest. A value may be `slack` away from the middle of its unit.
+    `discrete`: one of the values, else between the two that are nearest; where a fraction of the rows ends between two values it is the lower one,
+    or the `upper`. A value may be `slack` away from the middle of its unit.
     """
 
-    fraction: Fraction
+    fractions: tuple[Fraction, ...]
     low: int
     high: int
     widths: tuple[int, ...]
     discrete: bool = False
     slack: Fraction = Fraction(0)
+    upper: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from dpquery.errors import Fault
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
 from dpquery.release import post
-from dpquery.release.bars import Bar, Tables
+from dpquery.release.bars import Bars, Tables
 from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
-from dpquery.values.types import INTEGER, STRING, Type, Value
+from dpquery.values.types import INTEGER, STRING, Shown, Type, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,17 +39,19 @@ TYPE_NAMES = {
     "date32[day]": "DATE",
     "null": "NULL",
 }
-NoisyColumn = tuple[str, Type, Sequence[Value]]
+NoisyColumn = tuple[str, Type, Sequence[Shown]]
 Given = Mapping[str, Sequence[NoisyColumn]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A released table: `types` are SQL names, `intervals` error bars, both parallel to its columns; a bar is (low, high) or None, one a row."""
+    """A released table: `types` are SQL names, `intervals` error bars, both parallel to its columns; a bar is (low, high) or None, one a row, of
+    a list one for each of its values.
+    """
 
     table: pa.Table
     types: tuple[str, ...]
-    intervals: tuple[tuple[Bar, ...] | None, ...]
+    intervals: tuple[tuple[Bars, ...] | None, ...]
     confidence: Fraction
     warnings: tuple[str, ...]
     receipt: Mapping[str, Any]
@@ -129,8 +131,10 @@ def type_names(table: pa.Table) -> tuple[str, ...]:
     return tuple(_type_name(field.type) for field in table.schema)
 
 
-def _type_name(arrow: pa.DataType) -> str:
+def _type_name(arrow: Any) -> str:
     text = str(arrow)
+    if text.startswith("list<"):
+        return f"{_type_name(arrow.value_type)}[]"
     if text.startswith("decimal128"):
         return text.replace("decimal128", "DECIMAL").replace(" ", "")
     return TYPE_NAMES.get(text, "TIMESTAMP" if text.startswith("timestamp") else text.upper())
@@ -141,7 +145,7 @@ def _sums(aggregate: Aggregate, noisy: Noisy) -> tuple[Sequence[int], ...]:
 
 
 def warnings(
-    outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Bar, ...] | None], releases: Sequence[tuple[Release, Noisy]]
+    outputs: Sequence[Output], table: pa.Table, bars: Sequence[tuple[Bars, ...] | None], releases: Sequence[tuple[Release, Noisy]]
 ) -> tuple[str, ...]:
     """What the released tables themselves give reason to say."""
     said = []
@@ -207,5 +211,7 @@ def _whole(released: Released) -> list[bool]:
     return [row is not None and all(value is not None for value in released.noisy.keys[row]) for row in released.rows]
 
 
-def _too_wide(value: Any, bar: Bar) -> bool:
+def _too_wide(value: Any, bar: Bars) -> bool:
+    if isinstance(bar, list):
+        return value is not None and any(map(_too_wide, value, bar))
     return bar is not None and value is not None and float(bar[1]) - float(bar[0]) > abs(float(value))

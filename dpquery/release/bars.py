@@ -17,8 +17,10 @@ from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Ou
 from dpquery.plan.release import Aggregate, Release
 from dpquery.privacy.cost import Priced
 from dpquery.values.noisy import Noisy
+from dpquery.values.types import Kind
 
 Bar = tuple[Any, Any] | None
+Bars = Bar | list[Bar]  # of a list, one for each of its values
 Span = tuple[Fraction, Fraction] | None  # exact ends; None where there is no end on some side
 Part = Affine | Ratio | Combined | Constant | Either | None
 
@@ -39,11 +41,11 @@ class Released:
 Tables = Mapping[str, Released]  # by the alias in `Post.rows`
 
 
-def intervals(outputs: Sequence[Output], tables: Tables, confidence: Fraction) -> tuple[tuple[Bar, ...] | None, ...]:
+def intervals(outputs: Sequence[Output], tables: Tables, confidence: Fraction) -> tuple[tuple[Bars, ...] | None, ...]:
     """The error bars of each output column. No tables: rows were merged, and have none."""
     if not tables:
         return tuple(None for _ in outputs)
-    return tuple(None if o.interval is None else _bars(o.interval, tables, confidence) for o in outputs)
+    return tuple(None if o.interval is None else tuple(_bars(o.interval, tables, confidence)) for o in outputs)
 
 
 def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
@@ -53,7 +55,35 @@ def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
     return released, released.aggregate(own)
 
 
-def _bars(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
+def _bars(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: Fraction) -> Sequence[Bars]:
+    match how:
+        case Affine() if _listed(how, tables):
+            return _lists(how, tables, confidence)
+        case Either() if _listed(how, tables):
+            columns = [_bars(branch, tables, confidence) for branch in how.branches if isinstance(branch, Affine | Either)]
+            return [next((one for one in row if one is not None), None) for row in zip(*columns, strict=True)]
+        case _:
+            return _single(how, tables, confidence)
+
+
+def _listed(how: Part, tables: Tables) -> bool:
+    """Whether it is a list that is shown as a whole, which nothing is computed from."""
+    match how:
+        case Affine(aggregate=name, place=None):
+            return named(name, tables)[1].type.kind is Kind.LIST
+        case Either(branches=branches):
+            return any(_listed(branch, tables) for branch in branches)
+        case _:
+            return False
+
+
+def _lists(how: Affine, tables: Tables, confidence: Fraction) -> list[Bars]:
+    """The bars of a list's values, row by row."""
+    released, bars = _released(how, tables, confidence)
+    return [None if row is None else bars[row] for row in released.rows]
+
+
+def _single(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
     match how:
         case Affine():
             return _own(how, tables, confidence)
@@ -67,10 +97,22 @@ def _bars(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: F
 
 
 def _own(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
+    released, bars = _released(how, tables, confidence)
+    return tuple(None if row is None else _affine(_at(bars[row], how.place), how.factor, how.offset) for row in released.rows)
+
+
+def _released(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Released, Sequence[Bars]]:
+    """The aggregate's table, and its bars by that table's rows."""
     released, a = named(how.aggregate, tables)
     noises = tuple(released.priced.noises[i] for i in a.parts)
-    bars = CARDS[a.card].interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
-    return tuple(None if row is None else _affine(bars[row], how.factor, how.offset) for row in released.rows)
+    return released, CARDS[a.card].interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
+
+
+def _at(bars: Bars, place: int | None) -> Bar:
+    """The bar of a list's value at its place; of what is no list, its own."""
+    if isinstance(bars, list):
+        return bars[place] if place is not None and place < len(bars) else None
+    return bars
 
 
 def _fieller(how: Ratio, tables: Tables, confidence: Fraction) -> tuple[Bar, ...]:
@@ -108,8 +150,8 @@ def _ends(span: Span) -> Bar:
 def _draws(how: Part) -> Iterator[Affine | Ratio]:
     """What must hold at once: each aggregate's bar and each ratio's, counted once however often it is used."""
     match how:
-        case Affine(aggregate=name):
-            yield Affine(name)
+        case Affine(aggregate=name, place=place):
+            yield Affine(name, place=place)
         case Ratio(top=top, bottom=bottom):
             yield Ratio(top, bottom)
         case Combined(parts=parts):
@@ -128,7 +170,7 @@ def _spans(how: Part, tables: Tables, confidence: Fraction) -> list[Span]:
     """For each row the exact ends of a part."""
     match how:
         case Affine() | Ratio():
-            return [_exact(bar) for bar in _bars(how, tables, confidence)]
+            return [_exact(bar) for bar in _single(how, tables, confidence)]
         case Constant(value=value):
             return [(value, value)] * len(next(iter(tables.values())).rows)
         case Either(branches=branches):

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, assert_never
 from dpquery.mechanisms import deviation
 from dpquery.plan.draft import Affine, Edge, Output
 from dpquery.release.bars import Bar, Tables, named
+from dpquery.release.bars import Bars as Cell
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Bars = tuple[tuple[Bar, ...] | None, ...]
+Bars = tuple[tuple[Cell, ...] | None, ...]
 SINGLE = ("count", "units", "total")  # cards whose value is one noisy number in steps of its grid
 
 
@@ -32,7 +33,7 @@ def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, tables: Table
         match output.edge:
             case Edge.LOW | Edge.HIGH:
                 end = 0 if output.edge is Edge.LOW else 1
-                made: pa.Array[Any] = pa.array([None if bar is None else float(bar[end]) for bar in column], pa.float64())
+                made: pa.Array[Any] = pa.array([None if bar is None or isinstance(bar, list) else float(bar[end]) for bar in column], pa.float64())
             case Edge.REPORT:
                 known, rows = _known(output, tables), zip(table.column(place).to_pylist(), column, strict=True)
                 made = pa.array([_report(value, bar, known, confidence) for value, bar in rows], pa.string())
@@ -56,22 +57,32 @@ def _known(output: Output, tables: Tables) -> Mapping[str, Any]:
     return found
 
 
-def _report(value: Any, bar: Bar, known: Mapping[str, Any], confidence: Fraction) -> str | None:
-    """The value and what is known of its noise, in the words of BigQuery's report."""
+def _report(value: Any, bar: Cell, known: Mapping[str, Any], confidence: Fraction) -> str | None:
+    """The value and what is known of its noise, in the words of BigQuery's report; of a list all values, and all ends."""
     if value is None:
         return None
     report: dict[str, Any] = {"result": {"value": _number(value)}}
     if "standard_deviation" in known:
         report["result"]["standard_deviation"] = known["standard_deviation"]
     if bar is not None:
-        ends = {"lower_bound": _number(bar[0]), "upper_bound": _number(bar[1])}
+        ends = dict(zip(("lower_bound", "upper_bound"), _both(bar), strict=True))
         report["noise_confidence_interval"] = {**ends, "confidence_level": float(confidence)}
     if "bounds" in known:
         report["bounding_report"] = known["bounds"]
     return json.dumps(report)
 
 
+def _both(bar: tuple[Any, Any] | list[Bar]) -> tuple[Any, Any]:
+    """The lower and the upper end."""
+    if isinstance(bar, list):
+        pairs = [(None, None) if one is None else _both(one) for one in bar]
+        return [low for low, _ in pairs], [high for _, high in pairs]
+    return _number(bar[0]), _number(bar[1])
+
+
 def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(one) for one in value]
     return _finite(float(value)) if isinstance(value, float | Decimal) else value
 
 

@@ -18,13 +18,13 @@ from dpquery.plan.draft import Feed, Post
 from dpquery.plan.rel import Filling
 from dpquery.schema.model import Limits
 from dpquery.turns import Turn
-from dpquery.values.types import Kind, Type, Value
+from dpquery.values.types import Kind, Shown, Type, Value
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-Column = tuple[str, Type, Sequence[Value]]
+Column = tuple[str, Type, Sequence[Shown]]
 Tables = Mapping[str, Sequence[Column]]
 MOST_FED = 10_000  # rows of what a later release reads
 CHECK_SECONDS = 5.0  # that binding, and a run over no rows, may take
@@ -141,9 +141,10 @@ def _culprit(post: Post, empty: Tables, limits: Limits | None) -> Position | Non
 
 
 def _shown(kind: pa.DataType) -> bool:
-    """Whether every format can show values of this type."""
+    """Whether every format can show values of this type, or lists of them."""
     import pyarrow.types as t
 
+    kind = kind.value_type if t.is_list(kind) else kind
     simple = (t.is_boolean, t.is_integer, t.is_floating, t.is_string, t.is_date32, t.is_timestamp, t.is_decimal128, t.is_null)
     return any(fits(kind) for fits in simple)
 
@@ -162,7 +163,18 @@ def _answer(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("a single SELECT is wanted")
     answer: pa.Table = con.sql(sql).to_arrow_table()
-    return _dated(answer)
+    return _dated(_plainly_listed(answer))
+
+
+def _plainly_listed(answer: pa.Table) -> pa.Table:
+    """The table, its lists of the type that Arrow itself makes of one: the engine names their items otherwise."""
+    import pyarrow as pa
+
+    for place, field in enumerate(answer.schema):
+        if pa.types.is_list(field.type):
+            kind = pa.list_(field.type.value_type)
+            answer = answer.set_column(place, pa.field(field.name, kind), answer.column(place).cast(kind))
+    return answer
 
 
 def _dated(answer: pa.Table) -> pa.Table:
@@ -219,7 +231,7 @@ def _keyboard() -> Iterator[None]:
         raise
 
 
-def _plain(values: Sequence[Value], kind: Type) -> list[Any]:
+def _plain(values: Sequence[Shown], kind: Type) -> list[Any]:
     return [None if v is None else str(v) for v in values] if kind.kind is Kind.UUID else list(values)
 
 
@@ -241,6 +253,8 @@ def _arrow(kind: Type) -> pa.DataType:
             return pa.timestamp("us")
         case Kind.NULL:
             return pa.int32()
+        case Kind.LIST:
+            return pa.list_(_arrow(kind.element))
         case _:
             return pa.string()
 

@@ -45,7 +45,7 @@ def fit(declared: Type, physical: str) -> Fit:
             return (
                 Fit(True, "parts of a microsecond are cut") if physical == "TIMESTAMP_NS" else EXACT if physical in TIMESTAMPS | {"DATE"} else NEVER
             )
-        case Kind.INTERVAL | Kind.NULL:
+        case Kind.INTERVAL | Kind.NULL | Kind.LIST:
             return NEVER
 
 

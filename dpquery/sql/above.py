@@ -76,7 +76,7 @@ class Above(Lifter):
         seen = self.scope.find(node)
         alias = self.aliases.get(fold(name)) if table is None else None
         if alias is not None and (seen is None or where is not Where.SELECT):
-            return exp.paren(self.lift(alias, where), copy=False)
+            return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
             names = [k.key.name for k in self.keys] + list(self.aliases) if table is None else []
             message = f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}"
@@ -104,7 +104,12 @@ class Above(Lifter):
                 return _type_of(ask)
         if name in self.whole:
             return INTEGER
+        if name.startswith("y"):
+            return self.scalars[int(name[1:])].cells[0].type
         return next((keyed.key.type for i, keyed in enumerate(self.keys) if name == f"k{i}"), None)
+
+    def length(self, name: str) -> int | None:
+        return next((len(ask.fractions) for ask in self.asks if ask.name == name), None)
 
     def summed(self, name: str) -> bool:
         return any(ask.name == name and ask.card == "total" for ask in self.asks)
@@ -124,6 +129,9 @@ def _type_of(ask: AggregateAsk) -> Type:
     """The type of a released aggregate."""
     if ask.card == MODE and ask.argument is not None:
         return ask.argument.type
+    if ask.card == "quantile":
+        kind = ask.argument.type if ask.discrete and ask.argument is not None else FLOAT
+        return kind.listed if ask.listed else kind
     if ask.card not in ("count", "units", "distinct", "total"):
         return FLOAT
     return INTEGER if ask.card != "total" or ask.argument is None else ask.argument.type

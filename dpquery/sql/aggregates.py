@@ -72,8 +72,10 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         epsilon=_epsilon(statement, inner, named),
         position=place(node),
         other=argument.other,
-        fraction=argument.fraction,
+        fractions=argument.fractions,
+        listed=argument.listed,
         discrete=argument.discrete,
+        upper=argument.upper,
         values=argument.values,
     )
 
@@ -94,13 +96,15 @@ def _and(one: Scalar | None, other: Scalar | None) -> Scalar | None:
 
 
 class Argument(NamedTuple):
-    """What is counted or summed, a further condition on the row, a second argument, which quantile it is, and the values that a mode is one of."""
+    """What is counted or summed, a further condition on the row, a second argument, which quantiles it is, and the values that a mode is one of."""
 
     value: Scalar | None = None
     where: Scalar | None = None
     other: Scalar | None = None
-    fraction: Fraction | None = None
+    fractions: tuple[Fraction, ...] = ()
+    listed: bool = False
     discrete: bool = False
+    upper: bool = False
     values: tuple[Value, ...] = ()
 
 
@@ -111,7 +115,7 @@ def _quantile(statement: Statement, node: exp.Expr, scope: Scope) -> tuple[str, 
         return "", Argument()
     inner = take(node, "this", "expression")[0] if isinstance(node, exp.WithinGroup) else node
     value = _number(statement, found.of, inner, scope, statement.spelled(inner))
-    return "quantile", Argument(value, fraction=found.fraction, discrete=found.discrete)
+    return "quantile", Argument(value, fractions=found.fractions, listed=found.listed, discrete=found.discrete, upper=found.upper)
 
 
 def _mode(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:

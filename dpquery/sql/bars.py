@@ -5,6 +5,7 @@ One aggregate moved and stretched keeps its own bar, a ratio of two has Fieller'
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
@@ -13,6 +14,7 @@ from sqlglot import exp
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Ratio
 from dpquery.sql.fields import take
+from dpquery.sql.indexed import extracted
 from dpquery.sql.lift import Lifter
 from dpquery.sql.sides import Bar
 
@@ -120,6 +122,9 @@ def _affine(above: Lifter, node: exp.Expr) -> Affine | None:
             return found if isinstance(found, Affine) else None
         case exp.Paren():
             return _affine(above, node.this)
+        case exp.Anonymous() if (value := extracted(node)) is not None:
+            found = above.bar(value[0])
+            return replace(found, place=value[1]) if isinstance(found, Affine) else None
         case exp.Neg():
             return _scaled(_affine(above, node.this), Fraction(-1))
         case exp.Cast() | exp.TryCast():
@@ -151,7 +156,7 @@ def _arithmetic(above: Lifter, node: exp.Binary) -> Affine | None:
 def _scaled(found: Affine | None, factor: Fraction | None) -> Affine | None:
     if found is None or not factor or _long(found.factor):
         return None
-    return Affine(found.aggregate, found.factor * factor, found.offset * factor)
+    return replace(found, factor=found.factor * factor, offset=found.offset * factor)
 
 
 def _long(factor: Fraction) -> bool:
@@ -160,7 +165,7 @@ def _long(factor: Fraction) -> bool:
 
 
 def _moved(found: Affine | None, by: Fraction | None) -> Affine | None:
-    return None if found is None or by is None else Affine(found.aggregate, found.factor, found.offset + by)
+    return None if found is None or by is None else replace(found, offset=found.offset + by)
 
 
 def _widens(node: exp.Expr) -> bool:

@@ -15,7 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
-from dpquery.sql import abroad, parameters, quantiles
+from dpquery.sql import abroad, indexed, parameters, quantiles
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
@@ -52,6 +52,8 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     if dialect.lower() not in DIALECTS:
         raise Refused("DIALECT", f"no dialect {dialect!r}{near(dialect, DIALECTS)}", instead="one of " + ", ".join(DIALECTS))
     reader = Dialect.get_or_raise(dialect.lower())
+    first = reader.INDEX_OFFSET
+    reader.INDEX_OFFSET = 0  # else the parser shifts the places of what it takes for arrays, and of nothing else
     tokens = _tokens(text, reader)
     _check_size(text, tokens)
     _check_start(text, tokens)
@@ -60,7 +62,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(_tree(text, rest, reader), marks, text)
     abroad.check(tree, dialect.lower(), text)
-    return Parsed(text, quantiles.located(tree, rest), clauses, named)
+    return Parsed(text, quantiles.located(indexed.placed(tree, first), rest), clauses, named)
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Filling, Join, Lookup, Public
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
+from dpquery.sql import indexed
 from dpquery.sql.env import Env
 from dpquery.sql.lift import Lifter
 from dpquery.sql.names import Field, Frame, Source, Statement, column_name
@@ -91,15 +92,17 @@ def _values(node: exp.Expr) -> Iterator[exp.Expr]:
 def _typed(statement: Statement, released: Released, node: exp.Expr) -> tuple[Type, Released]:
     (cell,) = released.cells
     kind = _kind(cell)
+    if cell.type is not None and cell.type.kind is Kind.LIST:
+        raise indexed.misplaced(statement, node)
     if kind is None:
         raise statement.refuse("SCALAR_SUBQUERY", "the type of this released value is not known", node, "an aggregate, or a key of GROUP BY")
     return kind, released
 
 
 def _kind(cell: Cell) -> Type | None:
-    """The type of a released column: its aggregate's or key's, a double where it is computed from these; None where it is not known."""
+    """The type of a released column: its aggregate's or key's, a double where it is computed from these; None where it is not known, and of lists."""
     kind = cell.type or (FLOAT if cell.noisy else None)
-    return None if kind is None or kind.kind in (Kind.INTERVAL, Kind.NULL) else kind
+    return None if kind is None or kind.kind in (Kind.INTERVAL, Kind.NULL, Kind.LIST) else kind
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from sqlglot import exp
 
 from dpquery.plan.coerce import LONGEST
-from dpquery.sql import edges, subqueries
+from dpquery.sql import edges, indexed, subqueries
 from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.casts import sizes
@@ -23,7 +23,7 @@ from dpquery.sql.public import written
 from dpquery.sql.semi import test_of
 from dpquery.sql.sides import Bar, Cell, Released
 from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
-from dpquery.values.types import INTEGER, Type
+from dpquery.values.types import INTEGER, Kind, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
 FRACTIONS = ("DOUBLE", "FLOAT", "DECIMAL")
@@ -64,8 +64,8 @@ class Lifter:
     lifted: int = 0
     joined: int = 0  # texts
 
-    def lift(self, node: exp.Expr, where: Where) -> exp.Expr:
-        """The expression over the noisy table's columns."""
+    def lift(self, node: exp.Expr, where: Where, lists: bool = False) -> exp.Expr:
+        """The expression over the noisy table's columns; a list is refused, unless `lists` may stand there."""
         self.lifted += 1
         if self.lifted > MOST_NODES:
             raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts above the noise, aliases written out", node)
@@ -79,17 +79,41 @@ class Lifter:
             return subqueries.condition(self, test, lambda one: self.lift(one, Where.HAVING), guarded)
         match node:
             case exp.Column():
-                return self._column(node, where)
+                found = self._column(node, where)
             case exp.Window():
                 return self._window(node, where)
             case exp.DataType():
                 return self._type(node)
             case exp.Query() | exp.Subquery():
-                return subqueries.value(self, node)
+                found = subqueries.value(self, node)
+            case exp.Bracket():
+                return self._value(node, where)
+            case exp.Paren() if lists:
+                found = self.enclosed(self.lift(node.this, where, lists))
             case _ if self._asks(node):
-                return self._aggregate(node)
+                found = self._aggregate(node)
             case _:
                 return self._plain(node, where)
+        if not lists and self.is_list(found):
+            raise indexed.misplaced(self.statement, node)
+        return found
+
+    def enclosed(self, found: exp.Expr) -> exp.Expr:
+        """What was lifted in parentheses; a list as it is."""
+        return found if self.is_list(found) else exp.paren(found, copy=False)
+
+    def is_list(self, node: exp.Expr) -> bool:
+        """Whether what was lifted is a list."""
+        kind = self.typed(node)
+        return kind is not None and kind.kind is Kind.LIST
+
+    def typed(self, node: exp.Expr) -> Type | None:
+        """The type of a column, or of a value of a list, that was lifted; None where it is not known."""
+        value = indexed.extracted(node)
+        if value is not None:
+            kind = self.kind(value[0].name)
+            return None if kind is None else kind.element
+        return self.kind(node.name) if isinstance(node, exp.Column) else None
 
     # ---- what differs between tables --------------------------------------------------------------------------------------------
 
@@ -128,6 +152,10 @@ class Lifter:
     def kind(self, name: str) -> Type | None:
         """The type of a column of the table or of a cell, where it is known."""
         raise NotImplementedError
+
+    def length(self, name: str) -> int | None:
+        """How many values a list has, where it is known."""
+        return None
 
     def summed(self, name: str) -> bool:
         """Whether a column is a sum."""
@@ -177,6 +205,13 @@ class Lifter:
         self.joined += 1 if isinstance(node, exp.DPipe) else len(node.expressions)
         if self.joined > MOST_JOINED:
             raise self.statement.refuse("TOO_COMPLEX", f"more than {MOST_JOINED} texts joined above the noise, aliases written out", node)
+
+    def _value(self, node: exp.Bracket, where: Where) -> exp.Expr:
+        """One value of a list."""
+        of = self.lift(node.this, where, lists=True)
+        if not self.is_list(of):
+            raise self.statement.refuse("FUNCTION_ABOVE_NOISE", "an index is for lists of quantiles", node, "QUANTILE_CONT(x, [0.1, 0.9])[1]")
+        return indexed.extract(of, indexed.place(self.statement, node, self.length(of.name)))
 
     def _asks(self, node: exp.Expr) -> bool:
         while isinstance(node, WRAPPERS):

@@ -20,7 +20,7 @@ from dpquery.sql.sides import Cell, Released
 from dpquery.sql.split import with_scalars
 from dpquery.sql.unanswered import WRAPPERS
 from dpquery.sql.windows import summable
-from dpquery.values.types import INTEGER, NULL, Type
+from dpquery.values.types import INTEGER, NULL, Kind, Type
 
 JOINS = {"LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "INNER": "INNER", "CROSS": "INNER", "OUTER": "", "NATURAL": ""}
 SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
@@ -92,6 +92,8 @@ def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
     if len(found) != 1 or not isinstance(found[0].value, Column):
         what = "is in several tables" if found else "is not in both tables"
         raise statement.refuse("USING", f"column {name!r} {what}{near(name, side.frame.names())}", _at(node), "ON .. with the condition")
+    if found[0].value.type.kind is Kind.LIST:
+        raise statement.refuse("LIST_ABOVE_NOISE", f"column {name!r} is a list, which nothing is compared with", _at(node), "ON a.q[1] = b.q[1]")
     return found[0].value
 
 
@@ -176,7 +178,7 @@ class Over(Lifter):
         name, table = column_name(node, self.statement.source)
         alias = self.aliases.get(fold(name)) if table is None else None
         if alias is not None and (seen is None or where in (Where.ORDER, Where.QUALIFY)):
-            return exp.paren(self.lift(alias, where), copy=False)
+            return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
             raise self.scope.unknown(node)
         if not isinstance(seen.value, Column):
@@ -264,7 +266,7 @@ class Grouped(Lifter):
         name, table = column_name(node, self.statement.source)
         alias = self.aliases.get(fold(name)) if table is None else None
         if alias is not None and (self.scope.find(node) is None or where is not Where.SELECT):
-            return exp.paren(self.lift(alias, where), copy=False)
+            return self.enclosed(self.lift(alias, where, lists=True))
         if self.scope.find(node) is None:
             raise self.scope.unknown(node)
         message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"
@@ -361,6 +363,10 @@ def united(statement: Statement, node: exp.SetOperation, left: Released, right: 
     if len(left.cells) != len(right.cells):
         message = f"the branches have {len(left.cells)} and {len(right.cells)} columns"
         raise statement.refuse("SET_OPERATION", message, node, "as many columns in each branch")
+    for a, b in zip(left.cells, right.cells, strict=True):
+        if a.type != b.type and any(cell.type is not None and cell.type.kind is Kind.LIST for cell in (a, b)):
+            message = f"column {a.name!r} is a list in one branch only, or of other values"
+            raise statement.refuse("SET_OPERATION", message, node, "lists of the same quantiles' type in each branch, or q[1]")
     word = SETS[type(node)]
     keep = word == "UNION" and not distinct
     names = [f"c{i}" for i in range(len(left.cells))]

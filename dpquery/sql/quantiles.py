@@ -10,25 +10,41 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlglot import Token, TokenType, exp
 
 from dpquery.sql.fields import take
+from dpquery.sql.indexed import PLACE
 from dpquery.sql.refuse import SEARCHED
 
 if TYPE_CHECKING:
     from dpquery.sql.names import Statement
 
-QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
+QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles)
 LONGEST = 18  # digits of a fraction
+MOST = 101  # quantiles of one list
 EXACT = "fraction"  # the mark of a literal that stands for a fraction of whole numbers
 
 
 class Asked(NamedTuple):
-    """The values, the fraction of them that lie below, and whether the quantile is one of them."""
+    """The values, the fractions of them that lie below, whether they are asked for as a list, whether each quantile is one of the values, and of two
+    the greater."""
 
     of: exp.Expr
-    fraction: Fraction
+    fractions: tuple[Fraction, ...]
+    listed: bool
     discrete: bool
+    upper: bool = False
 
 
-NAMES = ("quantile_cont", "quantile_disc", "quantile", "approx_quantile", "percentile", "percentile_cont", "percentile_disc")
+NAMES = (
+    "quantile_cont",
+    "quantile_disc",
+    "quantile",
+    "approx_quantile",
+    "approx_quantiles",
+    "approx_percentile",
+    "percentile",
+    "percentile_approx",
+    "percentile_cont",
+    "percentile_disc",
+)
 
 
 def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
@@ -37,8 +53,9 @@ def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
     APPROX_QUANTILES(x, n)[OFFSET(k)] is read as the quantile k / n.
     """
     for bracket in list(tree.find_all(exp.Bracket)):
-        if isinstance(bracket.this, exp.ApproxQuantiles):
-            bracket.replace(_boundary(bracket) or bracket.this)
+        found = _boundary(bracket) if isinstance(bracket.this, exp.ApproxQuantiles) else None
+        if found is not None:
+            bracket.replace(found)
     for node in tree.find_all(*QUANTILES):
         if "start" not in node.meta:
             first = min((below.meta["start"] for below in islice(node.walk(), SEARCHED) if "start" in below.meta), default=0)
@@ -50,14 +67,11 @@ def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:
 
 
 def _boundary(bracket: exp.Bracket) -> exp.Expr | None:
-    """One of the n + 1 boundaries between n quantiles; None where it is no literal place of them: the array, which is refused, then stands for it."""
-    array, places, shift, _, _ = take(bracket, "this", "expressions", "offset", "safe", "returns_list_for_maps")
+    """One of the n + 1 boundaries between n quantiles; None where it is no literal place of them."""
+    array, k = bracket.this, bracket.meta.get(PLACE)
     of, number = take(array, "this", "expression")
-    digits = [one.name if isinstance(one, exp.Literal) and not one.is_string else "" for one in (number, *places)]
-    if len(digits) != 2 or shift is None or not all(one.isdigit() and one.isascii() and len(one) < LONGEST for one in digits):
-        return None
-    n, k = int(digits[0]), int(digits[1]) - int(shift)
-    if not 0 <= k <= n or n == 0:
+    n = _number(number)
+    if k is None or not 0 <= k <= n or n == 0:
         return None
     at = exp.Literal.number(f"{k / n:.6g}")
     at.meta[EXACT] = Fraction(k, n)
@@ -66,26 +80,36 @@ def _boundary(bracket: exp.Bracket) -> exp.Expr | None:
     return found
 
 
+def _number(node: exp.Expr | None) -> int:
+    """The literal number of quantiles; 0 where it is none."""
+    text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+    return int(text) if text.isdigit() and text.isascii() and len(text) < LONGEST else 0
+
+
 def asked(statement: Statement, node: exp.Expr) -> Asked | None:
     """What the node asks for, WITHIN GROUP included; None where it is no quantile."""
     match node:
         case exp.WithinGroup():
             return _ordered(statement, node)
         case exp.Median():
-            return Asked(take(node, "this")[0], Fraction(1, 2), discrete=False)
+            return Asked(take(node, "this")[0], (Fraction(1, 2),), listed=False, discrete=False)
         case exp.PercentileCont() | exp.PercentileDisc():
             of, at = take(node, "this", "expression")
             if at is None:
                 raise _form(statement, node)
-            return Asked(of, fraction(statement, node, at), isinstance(node, exp.PercentileDisc))
-        case exp.Quantile():  # the PERCENTILE of other dialects lies between two values
-            of, at = take(node, "this", "quantile")
-            return Asked(of, fraction(statement, node, at), statement.spelled(node) == "QUANTILE")
-        case exp.ApproxQuantile():
+            return Asked(of, *_fractions(statement, node, at), isinstance(node, exp.PercentileDisc))
+        case exp.ApproxQuantile():  # the parser takes it for a Quantile, too
             of, at, *_ = take(node, "this", "quantile", "accuracy", "weight", "error_tolerance")
             if any(node.args.get(name) is not None for name in ("weight", "error_tolerance")):
                 raise _form(statement, node)
-            return Asked(of, fraction(statement, node, at), discrete=False)
+            return Asked(of, *_fractions(statement, node, at), discrete=False)
+        case exp.Quantile():  # the PERCENTILE of other dialects lies between two values
+            of, at = take(node, "this", "quantile")
+            return Asked(of, *_fractions(statement, node, at), statement.spelled(node) == "QUANTILE")
+        case exp.ApproxQuantiles():
+            of, number = take(node, "this", "expression")
+            distinct = isinstance(of, exp.Distinct)  # which holds the number too, and is refused
+            return Asked(of, () if distinct else _boundaries(statement, node, _number(number)), listed=True, discrete=False)
         case _:
             return None
 
@@ -100,13 +124,30 @@ def _ordered(statement: Statement, node: exp.WithinGroup) -> Asked | None:
     if missing is not None or len(terms) != 1:
         raise _form(statement, node)
     of, down, _ = take(terms[0], "this", "desc", "nulls_first")
-    found, discrete = fraction(statement, inner, at), isinstance(inner, exp.PercentileDisc)
-    if down and discrete:
-        raise _form(statement, node)
-    return Asked(of, 1 - found if down else found, discrete)
+    found, listed = _fractions(statement, inner, at)
+    discrete = isinstance(inner, exp.PercentileDisc)
+    return Asked(of, tuple(1 - one for one in found) if down else found, listed, discrete, upper=discrete and bool(down))
 
 
-def fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Fraction:
+def _boundaries(statement: Statement, node: exp.Expr, number: int) -> tuple[Fraction, ...]:
+    """The fractions of the n + 1 boundaries between n quantiles, the least and the greatest value included."""
+    if not 1 <= number < MOST:
+        message = f"APPROX_QUANTILES takes a literal number of quantiles, from 1 to {MOST - 1} as a list"
+        raise statement.refuse("QUANTILE", message, node, "APPROX_QUANTILES(x, 4), or APPROX_QUANTILES(x, 1000)[OFFSET(999)] for one of them")
+    return tuple(Fraction(k, number) for k in range(number + 1))
+
+
+def _fractions(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> tuple[tuple[Fraction, ...], bool]:
+    """The literal fraction of a quantile, or those of a list; and whether they are a list."""
+    if not isinstance(at, exp.Array):
+        return (_fraction(statement, node, at),), False
+    (items,) = take(at, "expressions")
+    if not 1 <= len(items) <= MOST:
+        raise statement.refuse("QUANTILE", f"a list of quantiles has from 1 to {MOST}", node, "QUANTILE_CONT(x, [0.25, 0.5, 0.75])")
+    return tuple(_fraction(statement, node, one) for one in items), True
+
+
+def _fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Fraction:
     """The literal fraction of a quantile."""
     if at is not None and EXACT in at.meta:
         exact: Fraction = at.meta[EXACT]
@@ -114,9 +155,8 @@ def fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Fract
     text = at.name if isinstance(at, exp.Literal) and not at.is_string else ""
     digits = text.replace(".", "", 1)
     if not digits.isdigit() or not digits.isascii() or len(digits) > LONGEST or not 0 <= Fraction(text) <= 1:
-        several = isinstance(at, exp.Array)
-        instead = "one call for each of them: those of the same values are paid for once" if several else "QUANTILE_CONT(x, 0.5)"
-        raise statement.refuse("QUANTILE", "a quantile takes a literal number from 0 to 1", node, instead)
+        message = "a quantile takes a literal number from 0 to 1, or a list of such numbers"
+        raise statement.refuse("QUANTILE", message, node, "QUANTILE_CONT(x, 0.5), QUANTILE_CONT(x, [0.25, 0.75])")
     return Fraction(text)
 
 

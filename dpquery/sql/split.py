@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpquery.plan.draft import Edge, Output, Post
-from dpquery.sql import edges
+from dpquery.sql import edges, indexed
 from dpquery.sql.bars import error_bar, is_noisy
 from dpquery.sql.fields import take
 from dpquery.sql.lift import Lifter, Where, guarded
@@ -50,20 +50,18 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     """The statement over the table, and what its columns are; those of an inner SELECT are called c0, c1, .."""
     nodes = [node for _, node in parts.items]
     shown = [edges.shown(above.statement, node) for node in nodes]
-    lifted = [
-        above.lift(node if one is None else one.of, Where.SELECT if one is None else Where.ORDER) for node, one in zip(nodes, shown, strict=True)
-    ]
+    lifted = [_item(above, node, one) for node, one in zip(nodes, shown, strict=True)]
     if inner and any(shown):
         message = "error bars as columns are for the outermost SELECT"
         raise above.statement.refuse("DP_INTERVAL", message, next(node for node, one in zip(nodes, shown, strict=True) if one), "them there")
     having = None if parts.having is None else guarded(above.lift(parts.having, Where.HAVING))
     qualify = None if parts.qualify is None else guarded(above.lift(parts.qualify, Where.QUALIFY))
     texts = [edges.NOTHING if one is not None and one.edge is not Edge.REPORT else guarded(node) for node, one in zip(lifted, shown, strict=True)]
-    terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts)
+    terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts, lifted)
     if not inner:
         edges.check_places(above.statement, nodes, parts.distinct)
     outputs = tuple(_output(above, name, node, one) for (name, _), node, one in zip(parts.items, lifted, shown, strict=True))
-    above.types[:] = [above.kind(node.name) if isinstance(node, exp.Column) else None for node in lifted]
+    above.types[:] = [above.typed(node) for node in lifted]
     above.unique = frozenset(range(len(outputs))) if parts.distinct else _unique(above.apart, lifted)
     called = [f"c{i}" if inner else quoted(output.name) for i, output in enumerate(outputs)]
     source = _source(above, having, qualify)
@@ -78,6 +76,17 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     order = [term.text + term.direction for term in terms] + [f"t.{name} NULLS LAST" for name in above.ties]
     ordered = f" ORDER BY {', '.join(order)}" if order and not (inner and not limits) else ""
     return Post(f"SELECT {', '.join(names)} FROM {source}{ordered}{limits}", outputs, tuple((alias, name) for alias, name, _ in rows), places)
+
+
+def _item(above: Lifter, node: exp.Expr, shown: edges.Shown | None) -> exp.Expr:
+    """An output; an end of an error bar is one of a single value."""
+    if shown is None:
+        return above.lift(node, Where.SELECT, lists=True)
+    found = above.lift(shown.of, Where.ORDER, lists=True)
+    if shown.edge is not Edge.REPORT and above.is_list(found):
+        message = "a list has an error bar for each of its values"
+        raise above.statement.refuse("DP_INTERVAL", message, shown.of, "DP_INTERVAL_LOW(q[1]), of one of its values")
+    return found
 
 
 def _unique(apart: Sequence[str] | None, lifted: Sequence[exp.Expr]) -> frozenset[int] | None:
@@ -134,7 +143,7 @@ def _distinct(above: Lifter, texts: Sequence[str], called: Sequence[str], terms:
     return f"SELECT {names} FROM (SELECT DISTINCT {inner} FROM {source}) AS t ORDER BY {order}"
 
 
-def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]], texts: Sequence[str]) -> list[Term]:
+def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]], texts: Sequence[str], lifted: Sequence[exp.Expr]) -> list[Term]:
     """ORDER BY: ordinals, then aliases of SELECT, then expressions."""
     found = []
     for node in take(order, "expressions")[0]:
@@ -143,6 +152,8 @@ def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]
         place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(above, this, items)
         if isinstance(this, exp.Var):
             raise above.statement.refuse("ORDER_BY_ALL", "ORDER BY ALL is not supported", node, "ORDER BY with the columns' names")
+        if place is not None and above.is_list(lifted[place]):
+            raise indexed.misplaced(above.statement, this)
         text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
         if text == edges.NOTHING:
             raise edges.misplaced(above.statement, this)

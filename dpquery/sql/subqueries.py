@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpquery.sql.indexed import misplaced
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import written
 from dpquery.sql.semi import Test
 from dpquery.sql.sides import Released
+from dpquery.values.types import Kind
 
 if TYPE_CHECKING:
     from dpquery.sql.lift import Lifter
@@ -31,9 +33,16 @@ def value(lifter: Lifter, node: exp.Expr) -> exp.Expr:
         if lifter.lendings == lent:
             lifter.subqueries[id(node)] = f"y{len(lifter.scalars)}"
             lifter.scalars.append(found)
+        elif _holds_list(found):
+            raise misplaced(lifter.statement, node)
         else:
             lifter.subqueries[id(node)] = _marked(lifter, f"(SELECT q.c0 FROM ({found.sql}) AS q)")
     return exp.column(lifter.subqueries[id(node)], table="t")
+
+
+def _holds_list(found: Released) -> bool:
+    kind = found.cells[0].type
+    return kind is not None and kind.kind is Kind.LIST
 
 
 def condition(lifter: Lifter, test: Test, lifted: Lifted, guarded: Guarded) -> exp.Expr:
@@ -51,6 +60,8 @@ def _member(lifter: Lifter, found: Released, node: exp.Expr, value: exp.Expr, gu
     if len(found.cells) != 1:
         message = f"IN compares one value with a subquery of {len(found.cells)} columns"
         raise lifter.statement.refuse("IN_SUBQUERY", message, node, "a subquery of one column")
+    if _holds_list(found):
+        raise misplaced(lifter.statement, node)
     own = f"o{lifter.depth}.{_given(lifter, value, node, guarded)}"
     kind = lifter.kind(value.name) if isinstance(value, exp.Column) else None
     if kind is not None and kind == found.cells[0].type:

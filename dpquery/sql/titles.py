@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import ErrorLevel, exp
 
 from dpquery.sql.fields import take
+from dpquery.sql.indexed import PLACE
 from dpquery.sql.names import identifier
 
 LONGEST = 1_000
@@ -31,7 +32,19 @@ OPERATORS: dict[type[exp.Expr], str] = {
 
 def label(node: exp.Expr) -> str:
     """The expression as text for people."""
+    node = node.transform(_spelled)
     return node.sql(dialect="duckdb", normalize_functions="lower", comments=False, unsupported_level=ErrorLevel.IGNORE)[:LONGEST]
+
+
+def _spelled(node: exp.Expr) -> exp.Expr:
+    """APPROX_QUANTILES under its own name, for the printer writes all its fractions out; places in lists as DuckDB counts them."""
+    match node:
+        case exp.ApproxQuantiles():
+            return exp.Anonymous(this="approx_quantiles", expressions=[one for one in take(node, "this", "expression") if one is not None])
+        case exp.Bracket() if PLACE in node.meta:
+            return exp.Bracket(this=node.this, expressions=[exp.Literal.number(node.meta[PLACE])])  # to which the printer adds 1
+        case _:
+            return node
 
 
 def title(node: exp.Expr) -> str:

@@ -21,7 +21,6 @@ class Answer(NamedTuple):
 
 
 _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for each quantile: those of the same values are paid for once")
-_ARRAY = Answer("QUANTILE", "gives an array", "APPROX_QUANTILES(x, 4)[OFFSET(1)] for each of them: those of the same values are paid for once")
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
@@ -32,7 +31,6 @@ _BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHE
 _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT x), SUM or AVG")
 
 BY_CLASS: dict[type[exp.Expr], Answer] = {
-    exp.ApproxQuantiles: _ARRAY,
     **dict.fromkeys((exp.Skewness, exp.Kurtosis), _VARIANCE),
     **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
@@ -69,6 +67,7 @@ ANSWERED = (
     "percentile_cont",
     "percentile_disc",
     "approx_quantile",
+    "approx_quantiles",
     "mode",
 )
 ANSWERED_NAMES = ("mean", "count_star")  # of functions that the parser has no class for

@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 Value = bool | int | Decimal | float | str | datetime.date | datetime.datetime | uuid.UUID | None
+Shown = Value | list[Value]  # what a cell of an answer holds
 
 
 class Kind(StrEnum):
@@ -24,21 +25,35 @@ class Kind(StrEnum):
     UUID = "uuid"
     INTERVAL = "interval"  # literals only, never a column or a result (equality coarser than identity)
     NULL = "null"  # the literal NULL, before it takes another type
+    LIST = "list"  # of released values only
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A kind with, for DECIMAL, its digits after the point."""
+    """A kind with, for DECIMAL, its digits after the point; for LIST, the kind of its values, and their digits."""
 
     kind: Kind
     scale: int = 0
+    of: Kind | None = None
 
     def __str__(self) -> str:
+        if self.kind is Kind.LIST:
+            return f"{self.element}[]"
         return f"decimal(38,{self.scale})" if self.kind is Kind.DECIMAL else str(self.kind)
 
     @property
     def numeric(self) -> bool:
         return self.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+
+    @property
+    def element(self) -> Type:
+        """The type of a list's values; of what is no list, itself."""
+        return self if self.of is None else Type(self.of, self.scale)
+
+    @property
+    def listed(self) -> Type:
+        """The type of a list of such values."""
+        return Type(Kind.LIST, self.scale, self.kind)
 
 
 BOOLEAN, INTEGER, FLOAT, STRING = Type(Kind.BOOLEAN), Type(Kind.INTEGER), Type(Kind.FLOAT), Type(Kind.STRING)

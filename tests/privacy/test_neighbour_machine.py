@@ -115,7 +115,7 @@ NEVER = {
     **dict.fromkeys((f"Stack.{field}=empty" for field in ("columns", "ours", "theirs")), "a branch has columns"),
     "Lookup.fanout=None": "a release knows every fan-out",
     "Contributions.listed=given": "groups are counted where a draft is bound, and the cards told: test_quantiles.py asks one",
-    "Quantile.widths=empty": "a tree has bins",
+    **dict.fromkeys(("Quantile.widths=empty", "Quantile.fractions=empty"), "a tree has bins, and is asked for something"),
     "AggregateAsk.position=Position": "random plans have no text",
 }
 """Options that no release can have, each with the reason."""

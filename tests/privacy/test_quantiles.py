@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import comb, floor
 from random import Random
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -30,12 +31,14 @@ from dpquery.values.types import FLOAT, INTEGER, Type
 CARD = CARDS["quantile"]
 ROW = 2**20
 FALSE_ALARM = 1e-6
+CON = duckdb.connect()
 
 
-def quantile(low: object, high: object, fraction: str = "0.5", groups: int | None = 1, kind: Type = INTEGER, *, discrete: bool = False) -> Aggregate:
-    """A quantile of a column between these bounds, of so many groups."""
+def quantile(low: object, high: object, *fractions: str, groups: int | None = 1, kind: Type = INTEGER, **more: bool) -> Aggregate:
+    """A quantile of a column between these bounds, of so many groups; a list, where there are several."""
     column = Column(0, "x", kind, Interval(Fraction(str(low)), Fraction(str(high))))
-    ask = AggregateAsk("a0", "q", "quantile", column, None, fraction=Fraction(fraction), discrete=discrete)
+    asked = tuple(Fraction(one) for one in fractions or ("0.5",))
+    ask = AggregateAsk("a0", "q", "quantile", column, None, fractions=asked, listed=len(asked) > 1, **more)
     found = CARD.plan(ask, Contributions(1, 5, 1, listed=groups), None)
     parts = tuple(range(len(found.parts)))
     return Aggregate("a0", "q", "quantile", parts, found.type, found.step, found.bounds, notes=found.notes, quantile=found.quantile)
@@ -83,6 +86,9 @@ def test_of_whole_numbers_in_bins_of_their_own_they_are_exact(fraction: str, spa
         (found,) = CARD.finish(other, counts(other, values))
         assert found == np.quantile(values, float(fraction), method="inverted_cdf")
         assert isinstance(found, int)
+        greater = quantile(*span, fraction, discrete=True, upper=True)
+        down = f"SELECT percentile_disc({float(1 - Fraction(fraction))}) WITHIN GROUP (ORDER BY x DESC) FROM (SELECT unnest({values}) AS x)"
+        assert [(one,) for one in CARD.finish(greater, counts(greater, values))] == CON.execute(down).fetchall()
 
 
 def test_one_of_the_values_is_one_where_there_are_none() -> None:
@@ -90,7 +96,7 @@ def test_one_of_the_values_is_one_where_there_are_none() -> None:
         one = quantile(*span, discrete=True)
         assert CARD.finish(one, counts(one, [])) == [wanted]
         which, found = counted(one, counts(one, []))
-        assert found.quantiles(which) == [wanted]
+        assert found.quantiles(which) == [[wanted]]
 
 
 @pytest.mark.parametrize("fraction", ["0.05", "0.5", "0.99"])
@@ -154,7 +160,7 @@ def test_error_bars_hold_as_often_as_they_say(shape: str, law: Noise, groups: in
     values = SHAPES[shape](np.random.default_rng(5)).tolist()
     draws, confidence = 150, Fraction(9, 10)
     for fraction in ("0", "0.3", "0.5", "0.95", "1"):
-        one = quantile(0, 4000, fraction, groups)
+        one = quantile(0, 4000, fraction, groups=groups)
         sums = noisy(counts(one, values), law, draws)
         truth = np.quantile(np.floor(np.array(values) + 0.5), float(fraction))
         bars = CARD.interval(one, sums, [law] * len(widths(one)), confidence)
@@ -168,7 +174,7 @@ def test_error_bars_hold_as_often_as_they_say(shape: str, law: Noise, groups: in
 def test_error_bars_are_no_wider_than_they_need_be() -> None:
     """Where many values lie in each bin, they miss nearly as often as they may."""
     rng = np.random.default_rng(3)
-    one = quantile(0, 4000, "0.5", 600)
+    one = quantile(0, 4000, "0.5", groups=600)
     exact = counts(one, rng.integers(0, 4000, 1_000_000).tolist())
     wide = Noise(Mechanism.LAPLACE, Fraction(20_000 * ROW))
     bars = CARD.interval(one, noisy(exact, wide, 3000), [wide] * 2, Fraction(8, 10))

@@ -40,6 +40,28 @@ WHOLE = (
         "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY amount) AS m FROM orders",
         {"bigquery": "SELECT APPROX_QUANTILES(amount, 2)[OFFSET(1)] AS m FROM orders"},
     ),
+    Construct(
+        "quantiles as a list",
+        "SELECT QUANTILE_CONT(amount, [0, 0.5, 1]) AS q FROM orders",
+        {
+            "bigquery": "SELECT APPROX_QUANTILES(amount, 2) AS q FROM orders",
+            "snowflake": "SELECT APPROX_QUANTILES(amount, 2) AS q FROM orders",
+            "postgres": "SELECT PERCENTILE_CONT(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY amount) AS q FROM orders",
+            "spark": "SELECT percentile_approx(amount, array(0, 0.5, 1)) AS q FROM orders",
+            "trino": "SELECT approx_percentile(amount, ARRAY[0, 0.5, 1]) AS q FROM orders",
+        },
+    ),
+    Construct(
+        "one value of a list",
+        "SELECT q[2] AS m FROM (SELECT QUANTILE_CONT(amount, [0, 0.5, 1]) AS q FROM orders) AS t",
+        {
+            "bigquery": "SELECT q[OFFSET(1)] AS m FROM (SELECT APPROX_QUANTILES(amount, 2) AS q FROM orders) AS t",
+            "snowflake": "SELECT q[1] AS m FROM (SELECT APPROX_QUANTILES(amount, 2) AS q FROM orders) AS t",
+            "spark": "SELECT q[1] AS m FROM (SELECT percentile(amount, array(0, 0.5, 1)) AS q FROM orders) AS t",
+            "postgres": "SELECT q[2] AS m FROM (SELECT PERCENTILE_CONT(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY amount) AS q FROM orders) AS t",
+            "trino": "SELECT element_at(q, 2) AS m FROM (SELECT approx_percentile(amount, ARRAY[0, 0.5, 1]) AS q FROM orders) AS t",
+        },
+    ),
     Construct("MODE", "SELECT MODE(country) AS m FROM users"),
     Construct("MODE WITHIN GROUP", "SELECT MODE() WITHIN GROUP (ORDER BY country) AS m FROM users"),
     Construct("FILTER", "SELECT COUNT(*) FILTER (WHERE amount > 9) AS n FROM orders"),

@@ -48,7 +48,8 @@ def summary(question: Question) -> dict[str, object]:
 
 def _ask(one: AggregateAsk) -> str:
     other = f", {scalar(one.other)}" if one.other else ""
-    at = "" if one.fraction is None else f" at {one.fraction}" + (", one of the values" if one.discrete else "")
+    at = f" at {', '.join(map(str, one.fractions))}" if one.fractions else ""
+    at += f"{', a list' * one.listed}{', one of the values' * one.discrete}{', of two the greater' * one.upper}"
     at += f" of {', '.join(map(str, one.values))}" if one.values else ""
     return f"{one.name}: {one.card}({scalar(one.argument)}{other})" + (f" where {scalar(one.where)}" if one.where else "") + at
 
@@ -118,8 +119,8 @@ def output(one: Output) -> str:
 
 def bar(how: Affine | Ratio | Combined | Constant) -> str:
     match how:
-        case Affine(aggregate=name, factor=factor, offset=offset):
-            return f"{factor} * {name} + {offset}"
+        case Affine(aggregate=name, factor=factor, offset=offset, place=place):
+            return f"{factor} * {name}{'' if place is None else f'[{place}]'} + {offset}"
         case Ratio(top=top, bottom=bottom, factor=factor):
             return f"{factor} * {top} / {bottom}"
         case Constant(value=value):

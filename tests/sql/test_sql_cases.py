@@ -58,15 +58,13 @@ def test_every_refusal_has_a_place_and_says_what_to_write() -> None:
                 assert case["code"] != "UNREADABLE", case
 
 
-LATER = {"A18"}
 SHARED = json.loads((CASES / "cases.json").read_text())
 
 
 @pytest.mark.parametrize("case", SHARED, ids=lambda case: case["id"])
 def test_shared_case(case: dict[str, Any]) -> None:
-    """Read or refused as the project's cases say; those of later issues are refused by name."""
-    later = case["id"] in LATER or case["id"].split("-")[0] in LATER
-    if case["kind"] == "reject" or later:
+    """Read or refused as the project's cases say."""
+    if case["kind"] == "reject":
         with pytest.raises(Refused) as caught:
             ask(case["sql"], case["fixture"])
         assert caught.value.position is not None

@@ -22,6 +22,8 @@ ITEMS = (
     *("COUNT(*, epsilon => 99)", "COUNT(*, contribution_bounds_per_row => (0, 1))", "FIRST(k)", "current_setting('threads')"),
     *("SUM(nosuch)", "COUNT(*, report_format => 'PROTO')", "CAST('x' AS INTEGER)", "md5(k)", "SUM(x, nosuch => 1)"),
     *("QUANTILE_CONT(x, 2)", "APPROX_QUANTILES(x, 4)", "PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY x DESC)", "width_bucket(x, 5, 0, 3)"),
+    *("QUANTILE_CONT(x, [0.5, 2])", "APPROX_QUANTILES(x, n)", "QUANTILE_CONT(x, [0.5])[9]", "QUANTILE_CONT(x, [0.1, 0.5]) > 1", "x[1]"),
+    *("DP_INTERVAL_LOW(APPROX_QUANTILES(x, 2))", "MAX(QUANTILE_DISC(n, [0.5])) OVER ()", "QUANTILE_CONT(n, [0.5, 0.9])[n]", "COUNT(*)[1]"),
     *("MODE(md5(g))", "MODE(uid)", "MODE()", "MODE('x')", "MODE(x, true)"),
 )
 CONDITIONS = (

@@ -241,6 +241,10 @@ def chosen(release: Release, exact: Exact, ready: Ready) -> None:
 def _equal(have: Any, want: Any, card: str) -> bool:
     if card in plain.SPREADS + plain.PAIRS:
         return abs(have - want) <= plain.NEAR * max(1.0, abs(want))
+    if have is None:
+        return False
+    if isinstance(want, list):
+        return len(have) == len(want) and all(_equal(a, b, card) for a, b in zip(have, want, strict=True))
     if isinstance(want, plain.Near):
         return want.low - 1e-9 <= float(have) <= want.high + 1e-9
     if card == "mean":

@@ -75,8 +75,11 @@ class Agg:
     per_row: tuple[str, str] | None = None
     per_group: tuple[str, str] | None = None
     other: Expr | None = None  # a second argument
-    fraction: str | None = None  # of a quantile, and whether it is one of the values
+    fractions: tuple[str, ...] = ()  # of quantiles, whether they are some of the values, and of two the greater
     discrete: bool = False
+    upper: bool = False
+    listed: bool = False  # whether they are a list, and which value of it is shown
+    place: int | None = None
 
 
 @dataclass(frozen=True)

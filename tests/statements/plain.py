@@ -116,7 +116,18 @@ def _same(agg: Agg) -> tuple[Any, ...]:
     """What equal aggregates have in common."""
     value = None if agg.value is None or (agg.card == "units" and agg.value.bare and agg.value.bare.firm) else agg.value.plain
     other = agg.other.plain if agg.other else None
-    return agg.card, value, other, agg.where.plain if agg.where else None, agg.per_row, agg.per_group, agg.fraction, agg.discrete
+    return (
+        agg.card,
+        value,
+        other,
+        agg.where.plain if agg.where else None,
+        agg.per_row,
+        agg.per_group,
+        agg.fractions,
+        agg.discrete,
+        agg.upper,
+        agg.listed,
+    )
 
 
 # ---- the grid ------------------------------------------------------------------------------------------------------------------------
@@ -265,7 +276,7 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
     if one.agg.card == "distinct":
         return len({value for row in cells for value in row[3 + EACH * place] or ()})
     if one.agg.card == "quantile":
-        return _quantile(one, [[int(x) for x in row[3 + EACH * place] or ()] for row in cells], statement.limits.rows)
+        return _quantiles(one, [[int(x) for x in row[3 + EACH * place] or ()] for row in cells], statement.limits.rows)
     if one.agg.card == "mode":
         return _mode(one, [row[3 + EACH * place] or () for row in cells], statement.limits.rows)
     numbers = [(weights.get(row[0], 1), *map(int, row[2 + EACH * place : 2 + EACH * (place + 1)])) for row in cells]
@@ -331,12 +342,19 @@ class Near(float):
     high: float
 
 
-def _quantile(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near:
+def _quantiles(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near | list[Near]:
+    """The quantile, a list of them, or one value of that."""
+    found = [_quantile(one, Fraction(at), units, most) for at in one.agg.fractions]
+    return found[one.agg.place or 0] if one.agg.place is not None or not one.agg.listed else found
+
+
+def _quantile(one: Summed, q: Fraction, units: Sequence[Sequence[int]], most: int) -> Near:
     """The values at the quantile's places, of rows of which those of a unit weigh as much as so many at most; and the width of a bin."""
-    q, step = Fraction(one.agg.fraction or "0.5"), one.step
+    step, tiny = one.step, Fraction(1, 10**9)
     rows = sorted((x, Fraction(min(most, len(own)) * WEIGHT // len(own), WEIGHT)) for own in units for x in own)
     number = sum((w for _, w in rows), Fraction(0))
-    rank = max(ceil(q * number - Fraction(1, 10**9)), 1) - 1 if one.agg.discrete else q * (number - 1)
+    rank = max(ceil(q * number - tiny), 1) - 1 if one.agg.discrete else q * (number - 1)
+    rank = min(Fraction(floor(q * number + tiny)), number - 1) if one.agg.upper else rank
     places = [floor(rank) + Fraction(1, 2), floor(rank) + Fraction(1 if one.agg.discrete else 3, 2)] if number >= 1 else [q * number]
     tie = Fraction(1, 10**6)
     ends = [_value_at(rows, places[0] - tie), _value_at(rows, places[-1] + tie)] if rows else [one.low + q * (one.high - one.low)] * 2

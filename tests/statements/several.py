@@ -42,7 +42,7 @@ ABOVE: tuple[str, ...] = (
 """What stands above two released tables."""
 
 PRICES = frozenset({"PRICE_SHARES", "DELTA_SHARE", "TWO_PRICES", "TWO_CONFIDENCES", "BAD_CONFIDENCE", "SHARES_EXCEED_PRICE", "BAD_DELTA"})
-OTHERS = frozenset({"DP_INTERVAL", "REPORT_FORMAT", "UNKNOWN_COLUMN", "USING", "SET_OPERATION"})
+OTHERS = frozenset({"DP_INTERVAL", "REPORT_FORMAT", "UNKNOWN_COLUMN", "USING", "SET_OPERATION", "LIST_ABOVE_NOISE"})
 """What is refused besides what each statement alone is refused for."""
 
 

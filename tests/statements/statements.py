@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import calls
@@ -192,6 +193,14 @@ def pair(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     return Agg(f"{card.upper()}({value.dp}, {other.dp})", card, value, other=other)
 
 
+LISTED: Mapping[str, bool] = {
+    "quantile_cont({0}, [{1}])": False,
+    "PERCENTILE_CONT([{1}]) WITHIN GROUP (ORDER BY {0})": False,
+    "approx_quantile({0}, [{1}])": False,
+    "quantile_disc({0}, [{1}])": True,
+    "percentile_disc([{1}]) WITHIN GROUP (ORDER BY {0})": True,
+    "APPROX_QUANTILES({0}, {n})": False,
+}
 QUANTILES: Mapping[str, bool] = {
     "MEDIAN({0})": False,
     "quantile_cont({0}, {1})": False,
@@ -210,13 +219,30 @@ def quantile(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
         return None
     value = number(g, scope, g.random.choice([0, 0, 1]))
     bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
-    name, discrete = g.random.choice([*QUANTILES.items()])
-    at = "0.5" if name.startswith("MEDIAN") else g.random.choice(["0", "0.25", "0.5", "0.9", "1"])
+    listed = g.chance(0.3)
+    name, discrete = g.random.choice([*(LISTED if listed else QUANTILES).items()])
+    at = (
+        ("0.5",)
+        if name.startswith("MEDIAN")
+        else tuple(g.random.choices(["0", "0.25", "0.5", "0.9", "1"], k=g.random.randint(1, 4) if listed else 1))
+    )
+    n = g.random.choice([1, 2, 4, 10])
+    at = tuple(str(Fraction(k, n)) for k in range(n + 1)) if "{n}" in name else at
+    down = "ORDER" in name and g.chance(0.5)
     bounds = None if (bounded and g.chance(0.7)) or "WITHIN" in name else _bounds(g)
-    text_ = name.format(value.dp, at)
+    text_ = name.format(f"{value.dp} DESC" if down else value.dp, ", ".join(at), n=n)
+    at = tuple(str(1 - Fraction(one)) for one in at) if down else at
     if bounds is not None:
         text_ = f"{text_[:-1]}, contribution_bounds_per_row => ({bounds[0]}, {bounds[1]}))"
-    return Agg(text_, "quantile", value, per_row=bounds, fraction=at, discrete=discrete)
+    return Agg(text_, "quantile", value, per_row=bounds, fractions=at, discrete=discrete, upper=discrete and down, listed=listed)
+
+
+def indexed(g: Grammar, agg: Agg) -> Agg:
+    """One value of a list, now and then."""
+    if not agg.listed or g.chance(0.6):
+        return agg
+    place = g.random.randrange(len(agg.fractions))
+    return replace(agg, dp=f"({agg.dp})[{place + 1}]", place=place)
 
 
 @production(AGGREGATE, 2)
@@ -292,7 +318,7 @@ def over(g: Grammar, rel: Rel) -> Statement:
     g.random.shuffle(where)
     limits, options, threshold = _options(g, rel, scope, [key.listed for key in keys], bool(kept))
     aggs = [filtered(g, scope, g.make(AGGREGATE, scope, limits)) for _ in range(g.random.choice([1, 1, 2, 3]))]
-    aggs = aggs if "rho = " in options else [shared(g, agg) for agg in aggs]
+    aggs = [indexed(g, agg) for agg in (aggs if "rho = " in options else [shared(g, agg) for agg in aggs])]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
@@ -431,10 +457,10 @@ def _edged(g: Grammar, items: Sequence[str], aggs: Sequence[Agg]) -> list[str]:
     """Now and then an aggregate as a report, or the ends of its error bar as columns: what stands below them stays as it is."""
     found = list(items)
     for j, agg in enumerate(aggs):
-        if "()" not in agg.dp and g.chance(0.05):
+        if "()" not in agg.dp and agg.place is None and g.chance(0.05):
             report = _with_argument(agg.dp, "report_format => 'JSON'")
             found = [item.replace(agg.dp, report) if item in (agg.dp, f"{agg.dp} AS a{j}") else item for item in found]
-        if agg.card != "mode" and g.chance(0.05):
+        if agg.card != "mode" and (not agg.listed or agg.place is not None) and g.chance(0.05):
             found.append(f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})")
     return found
 

@@ -37,6 +37,7 @@ from dpquery.plan.scalar import Call
 from dpquery.sql import allowed, options, read, windows
 from dpquery.sql.aggregates import ARGUMENTS
 from dpquery.sql.statement import Clauses
+from dpquery.values.types import Kind
 
 WORLDS, EACH = 18, 130
 
@@ -217,6 +218,7 @@ NEVER = {
     **dict.fromkeys(("Scan.columns=empty", "Public.columns=empty", "Post.outputs=empty", "Post.places=empty"), "a table and an answer have columns"),
     **dict.fromkeys(("Compute.items=empty", "Call.args=empty", "Case.branches=empty", "Combined.parts=empty"), "none is made empty"),
     **dict.fromkeys(("Column.values=empty", "KeySource.positions=empty"), "a list that is declared or found has values"),
+    **dict.fromkeys(("Type.kind=LIST", *(f"Type.of={kind.name}" for kind in Kind)), "what is measured, grouped by or fed is no list"),
     **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
     "Contributions.listed=given": "how many groups there are is known when the keys are",
     **dict.fromkeys(("Group.keys=empty", "Windowed.partition=empty"), "the unit, or what fixes it, is a key"),

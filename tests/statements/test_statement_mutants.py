@@ -231,6 +231,20 @@ def _modes_in_another_order(patch: Patch) -> None:
     patch.setattr(mode, "_place", lambda argument, values: real(argument, values[::-1]))
 
 
+def _lists_in_reverse(patch: Patch) -> None:
+    from dpquery.aggregates import quantile
+
+    real = quantile.Counted.quantiles
+    patch.setattr(quantile.Counted, "quantiles", lambda self, which: [one[::-1] for one in real(self, which)])
+
+
+def _places_counted_from_one(patch: Patch) -> None:
+    from dpquery.sql import indexed
+
+    real = indexed.extract
+    patch.setattr(indexed, "extract", lambda of, at: real(of, at + 1))
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -248,6 +262,8 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "expressions of the null side computed after the join": _computed_after_the_join,
     "values counted in the next bin": _values_in_the_next_bin,
     "values of modes in another order": _modes_in_another_order,
+    "lists of quantiles in reverse": _lists_in_reverse,
+    "the value of a list beside the one that is asked for": _places_counted_from_one,
 }
 
 
