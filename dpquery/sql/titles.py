@@ -42,7 +42,7 @@ def _spelled(node: exp.Expr) -> exp.Expr:
         case exp.ApproxQuantiles():
             return exp.Anonymous(this="approx_quantiles", expressions=[one for one in take(node, "this", "expression") if one is not None])
         case exp.Bracket() if PLACE in node.meta:
-            return exp.Bracket(this=node.this, expressions=[exp.Literal.number(node.meta[PLACE])])  # to which the printer adds 1
+            return exp.Bracket(this=node.this, expressions=[exp.Literal.number(node.meta[PLACE] + 1)], offset=1)
         case _:
             return node
 
