@@ -16,6 +16,7 @@ import pytest
 from dpquery.accounting.event import Price
 from dpquery.aggregates import CARDS
 from dpquery.aggregates.combined import quantile_up
+from dpquery.aggregates.counted import KNOTS, _noise, _noises
 from dpquery.aggregates.quantile import counted
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, sample
@@ -198,6 +199,36 @@ def test_they_rise_with_the_fraction() -> None:
     sums = noisy(exact, LAPLACE, 30)
     rows = zip(*(CARD.finish(quantile(0, 4000, str(Fraction(i, 20))), sums) for i in range(21)), strict=True)
     assert all(a <= b for row in rows for a, b in pairwise(row))
+
+
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+def test_a_list_is_what_its_quantiles_are_alone(law: Noise) -> None:
+    """Values and error bars, with noise, where there are few and where there are many."""
+    for size, step in ((3, 7), (KNOTS, 12), (21, 5)):
+        fractions = [str(Fraction(i * step % 101, 100)) for i in range(size)]
+        many = quantile(0, 4000, *fractions, groups=600)
+        sums = noisy(counts(many, np.random.default_rng(2).integers(0, 4000, 300).tolist()), law, 20)
+        noises = [law] * len(widths(many))
+        rows, bars = CARD.finish(many, sums), CARD.interval(many, sums, noises, Fraction(9, 10))
+        for place, fraction in enumerate(fractions):
+            one = quantile(0, 4000, fraction, groups=600)
+            assert [row[place] for row in rows] == CARD.finish(one, sums)  # type: ignore[index]
+            for ends, own in zip(bars, CARD.interval(one, sums, noises, Fraction(9, 10)), strict=True):
+                low, high = ends[place]  # type: ignore[index]
+                assert low <= own[0] <= own[1] <= high  # type: ignore[index, operator]
+                assert size > KNOTS or (low, high) == own
+
+
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("bins", [(16, 256), (7, 97)])
+def test_noise_between_a_few_fractions_is_never_too_small_and_hardly_too_large(law: Noise, bins: tuple[int, ...]) -> None:
+    fractions = [i / 40 for i in range(41)]
+    between = _noises(fractions, bins, (16, 1), (law, law), Fraction(1, 20))
+    for q, found in zip(fractions, between, strict=True):
+        exact = _noise(q, bins, (16, 1), (law, law), Fraction(1, 20))
+        step = 1e-9 if law == GAUSSIAN else 0.02  # between the widths that are tried, the exact one being rounded up to one of them
+        assert (found >= exact * (1 - step)).all(), q
+        assert (found <= exact * 1.05).all(), q
 
 
 @pytest.mark.parametrize("coefficients", [[1.0], [0.5, -0.5], [0.9] * 3 + [-0.1] * 13, [0.06 * i for i in range(1, 16)]])
