@@ -36,7 +36,7 @@ class Inside:
         return list(zip(*(exact.values(result.column(i), kind) for i, kind in enumerate(types)), strict=True))
 
     def bind(self, lowered: BoundedSQL) -> None:
-        self.con.execute("EXPLAIN " + self._text(lowered))
+        self.con.sql(self._text(lowered))  # not run: bound, in a third of the time of an EXPLAIN
 
     def run(self, lowered: BoundedSQL, key_types: Sequence[Type], parts: int) -> Exact:
         return self.typed(lowered, key_types, parts)[0]
