@@ -143,7 +143,9 @@ def test_a_lock_that_the_file_system_reports_is_a_fault_of_its_own(shop: Shop, m
     busy = sqlite3.OperationalError("database is locked")
     busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
     for error, code in ((busy, "LEDGER_LOCKED"), (OSError(errno.EIO, "Input/output error"), "LEDGER_FAILED")):
-        opened = shop.begin() if not shop.path.exists() else shop.open(shop.schema())
+        if not shop.path.exists():
+            shop.begin()
+        opened = shop.open(shop.schema(), wait=0.3)
         with monkeypatch.context() as patch:
             patch.setattr(sqlite.SqliteTransaction, "accounts", raising(error))
             assert fault(opened.balances).code == code
