@@ -17,7 +17,7 @@ from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
-from dpquery.sql.names import Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Cell
@@ -111,8 +111,8 @@ class Above(Lifter):
     def length(self, name: str) -> int | None:
         return next((len(ask.fractions) for ask in self.asks if ask.name == name), None)
 
-    def summed(self, name: str) -> bool:
-        return any(ask.name == name and ask.card == "total" for ask in self.asks)
+    def below_sums(self) -> Scope:
+        return replace(self.scope, aliases=self.aliases)
 
     def own(self, name: str) -> Cell | None:
         if name.startswith("k"):

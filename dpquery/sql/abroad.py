@@ -18,6 +18,8 @@ from dpquery.sql.unanswered import called
 
 ROUNDING = "rounding"  # the mark of a cast to integers: how the dialect gets rid of fractions
 WIDE = "wide"  # the mark of a cast in a dialect all of whose integers have 64 bits or more, whatever they are called
+BIGINT_SUMS = "bigint sums"  # the mark of a division in a dialect whose sums of integers are integers of 64 bits
+ISO_WEEK = "iso week"  # the mark of a week that starts on Monday, in a dialect whose own start on Sunday
 CASTS: Mapping[str, type[exp.Expr]] = {"bigquery": exp.Round, "snowflake": exp.Round, "spark": exp.Trunc, "trino": exp.Round}
 INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "INT128")
 
@@ -34,6 +36,8 @@ def check(tree: exp.Expr, dialect: str, source: str) -> None:
     """Nothing, or Refused where the statement would be read in DuckDB's meaning; casts to integers are marked with the dialect's rounding."""
     differences, rounding = DIFFERENCES.get(dialect, ()), CASTS.get(dialect)
     for node in tree.walk() if differences or rounding else ():
+        if isinstance(node, exp.Div) and dialect == "trino":
+            node.meta[BIGINT_SUMS] = True
         for one in differences:
             if one.meant(node):
                 raise _refused(node, one, dialect, source)
@@ -52,6 +56,11 @@ def rounding(node: exp.Expr) -> type[exp.Expr] | None:
 def wide(node: exp.Expr) -> bool:
     """Whether all integers of the statement's dialect have 64 bits or more, whatever they are called."""
     return bool(node.meta.get(WIDE))
+
+
+def bigint_sums(node: exp.Expr) -> bool:
+    """Whether the sums of integers in this division are integers of 64 bits, whatever they are sums of."""
+    return bool(node.meta.get(BIGINT_SUMS))
 
 
 def _refused(node: exp.Expr, one: Difference, dialect: str, source: str) -> Refused:
@@ -117,6 +126,19 @@ def _trimmed(node: exp.Expr) -> bool:
     return isinstance(node, exp.Trim)
 
 
+def _sunday_week(node: exp.Expr) -> bool:
+    return _part(node) == "week" and ISO_WEEK not in node.meta
+
+
+def _own_week(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Extract) and isinstance(node.this, exp.WeekStart)
+
+
+def _by_calendar(node: exp.Expr) -> bool:
+    """A difference in months and the like, as the dialect counts them; of other units `rephrased` has made another expression."""
+    return isinstance(node, exp.DateDiff | exp.TimestampDiff) and not argument(node, "date_part_boundary")
+
+
 _ZERO = Difference(_from_zero, "a text starts at 1 here, and place 0 is taken for 1", "SUBSTR(s, 1, ..)")
 _NEGATIVE = Difference(_backwards, "a negative length means something else than in DuckDB", "SUBSTR, with places from the front")
 _SUNDAY = Difference(_named("dayofweek", "dow"), "Sunday is day 1 here, day 0 in DuckDB", "dialect duckdb, or EXTRACT(DAYOFYEAR FROM d) and the like")
@@ -125,7 +147,10 @@ _SECOND = Difference(_named("second", "seconds"), "seconds have a fraction here,
 DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
     "bigquery": (
         _SUNDAY,
-        Difference(_named("week"), "weeks start on Sunday here, on Monday in DuckDB", "dialect duckdb, or the day of the year"),
+        Difference(
+            _own_week, "a year's weeks start on a day of choice here, on Monday in DuckDB, and are counted in another way", "EXTRACT(ISOWEEK FROM d)"
+        ),
+        Difference(_sunday_week, "weeks start on Sunday here, on Monday in DuckDB", "EXTRACT(ISOWEEK FROM d)"),
         _ZERO,
         _NEGATIVE,
         Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
@@ -143,7 +168,7 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
         Difference(lambda node: _extracted(node, "dow", "day_of_week"), "Monday is day 1 here, Sunday day 0 in DuckDB", "DAY_OF_WEEK(d)"),
         Difference(_from_zero, "place 0 gives an empty text here, and is taken for 1 in DuckDB", "SUBSTR(s, 1, ..)"),
         Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
-        Difference(lambda node: isinstance(node, exp.DateDiff), "whole units are counted here, boundaries in DuckDB", "dialect duckdb"),
+        Difference(_by_calendar, "whole months are counted here, their first days in DuckDB", "DATE_DIFF('day', d, e), or dialect duckdb"),
     ),
 }
 """By dialect, what the reader of SQL would answer in another meaning."""

@@ -26,8 +26,7 @@ TYPES: dict[str, Type] = {
 BITS = {"TINYINT": 8, "SMALLINT": 16, "MEDIUMINT": 32, "INT": 32}
 
 INSTEAD = {
-    "TIMESTAMPTZ": "TIMESTAMP (in UTC)",
-    "TIMESTAMPLTZ": "TIMESTAMP (in UTC)",
+    **dict.fromkeys(("TIMESTAMPTZ", "TIMESTAMPLTZ"), "TIMESTAMP without a zone, which is in UTC: CAST('2024-03-01 10:00:00' AS TIMESTAMP)"),
     "INTERVAL": "d + INTERVAL 1 DAY, with a literal",
 }
 

@@ -19,6 +19,7 @@ from dpquery.sql import abroad, indexed, parameters, quantiles
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
+from dpquery.sql.rephrased import rephrased
 
 DIALECTS = ("duckdb", "bigquery", "snowflake", "postgres", "spark", "trino")
 LONGEST = 2**20  # characters of a statement
@@ -61,6 +62,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     tokens, marks = parameters.marked(tokens, given, dialect.lower(), text)
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(_tree(text, rest, reader), marks, text)
+    rephrased(tree, dialect.lower(), text)
     abroad.check(tree, dialect.lower(), text)
     return Parsed(text, quantiles.located(indexed.placed(tree, first), rest), clauses, named)
 

@@ -17,6 +17,7 @@ from dpquery.sql.abroad import rounding, wide
 from dpquery.sql.allowed import FUNCTIONS, NODES, TYPES
 from dpquery.sql.casts import sizes
 from dpquery.sql.clock import told
+from dpquery.sql.division import Lifts, divided
 from dpquery.sql.fields import rebuild, take
 from dpquery.sql.names import Scope, Statement, column_name, fold
 from dpquery.sql.public import written
@@ -26,7 +27,6 @@ from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
 from dpquery.values.types import INTEGER, Kind, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
-FRACTIONS = ("DOUBLE", "FLOAT", "DECIMAL")
 MOST_NODES = 20_000  # lifted for one statement, aliases written out
 MOST_JOINED = 64  # texts of at most LONGEST characters
 
@@ -157,9 +157,9 @@ class Lifter:
         """How many values a list has, where it is known."""
         return None
 
-    def summed(self, name: str) -> bool:
-        """Whether a column is a sum."""
-        return False
+    def below_sums(self) -> Lifts | Scope:
+        """How what an aggregate reads is read: over released values, or over private rows."""
+        raise NotImplementedError
 
     def own(self, name: str) -> Cell | None:
         """What is known of a column of the table; None of one that is computed above it."""
@@ -272,7 +272,8 @@ class Lifter:
             top, bottom = (self.lift(side, where) for side in take(node, "this", "expression"))
             return exp.Div(this=exp.paren(top, copy=False), expression=exp.Nullif(this=bottom, expression=exp.Literal.number(0)))
         if isinstance(node, exp.Div) and take(node, *NODES[exp.Div])[2]:
-            return self._typed_division(node, where)
+            left, right = (exp.paren(self.lift(side, where), copy=False) for side in take(node, *NODES[exp.Div])[:2])
+            return divided(self, node, left, right, where)
         if isinstance(node, exp.Cast) and rounding(node) is not None:
             return self._rounded(node, where)
         if isinstance(node, exp.Star):
@@ -301,41 +302,6 @@ class Lifter:
         _, listed, _, unnest, field = take(node, "this", "expressions", "query", "unnest", "field")
         if not (listed or unnest or field is not None):
             raise self.statement.refuse("SYNTAX", "IN stands without a list", node, "x IN (1, 2, 3)")
-
-    def _typed_division(self, node: exp.Div, where: Where) -> exp.Expr:
-        """A division in a dialect that divides integers into integers: as that dialect would do it, refused where it is not known which it is."""
-        left, right = (exp.paren(self.lift(side, where), copy=False) for side in take(node, *NODES[exp.Div])[:2])
-        kinds = self._whole(left), self._whole(right)
-        if kinds == (True, True):
-            return exp.IntDiv(this=left, expression=right)
-        if False in kinds:
-            return exp.Div(this=left, expression=right, typed=False, safe=False)
-        message = "this dialect divides integers into integers, and whether these are some is not known"
-        raise self.statement.refuse("DIVISION_TYPE", message, node, "CAST(x AS DOUBLE PRECISION) / y, or FLOOR of that")
-
-    def _whole(self, node: exp.Expr) -> bool | None:
-        """Whether an expression is of 64-bit integers in every dialect, surely (True) or surely not (False). A sum of integers may be a numeric."""
-        match node:
-            case exp.Column():
-                kind = self.kind(node.name)
-                return None if kind is None or (kind == INTEGER and self.summed(node.name)) else kind == INTEGER
-            case exp.Literal():
-                if node.is_string or (node.name.isdigit() and len(node.name) > 9):
-                    return None
-                return node.name.isdigit()
-            case exp.Add() | exp.Sub() | exp.Mul():
-                sides = self._whole(node.left), self._whole(node.right)
-                return False if False in sides else None if None in sides else True
-            case exp.Div():
-                return False
-            case exp.IntDiv():
-                return True
-            case exp.Paren() | exp.Neg():
-                return self._whole(node.this)
-            case exp.Cast() | exp.TryCast():
-                return False if str(getattr(node.to.this, "name", "")) in FRACTIONS else None
-            case _:
-                return None
 
     def _rounded(self, node: exp.Cast, where: Where) -> exp.Expr:
         """A cast to integers in a dialect that gets rid of fractions in another way than DuckDB."""

@@ -185,6 +185,9 @@ class Over(Lifter):
             raise AssertionError("released relations have columns only")
         return exp.column(f"c{self.flat.places[seen.value.id]}", table="t")
 
+    def below_sums(self) -> Lifter:
+        return self  # there are no aggregates here
+
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         raise self.statement.refuse("MISPLACED_AGGREGATE", "an aggregate here is not supported", node, "HAVING for conditions on aggregates")
 
@@ -336,8 +339,8 @@ class Grouped(Lifter):
         found = self._cell(name) if name[0] in "ky" else None
         return None if found is None else found.type
 
-    def summed(self, name: str) -> bool:
-        return name.startswith("a") and not self.calls[int(name[1:])].startswith("count(")
+    def below_sums(self) -> Lifter:
+        return self.below
 
     def own(self, name: str) -> Cell | None:
         if not name.startswith("k"):

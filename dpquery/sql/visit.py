@@ -30,6 +30,10 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("regexp_matches", "regexp_full_match", "regexp_like", "regexp_i_like", "rlike", "similar_to", "regexp_contains"), PATTERNS),
     **dict.fromkeys(("regexp_replace", "regexp_extract", "split_part", "string_split", "split", "initcap"), PLACES),
     **dict.fromkeys(("concat_ws", "format", "printf", "lpad", "rpad", "pad"), "s || '-' || t"),
+    **dict.fromkeys(("date", "make_date", "date_from_parts", "datefromparts"), "a date of literals, DATE '2024-03-01', or one moved: d + n"),
+    **dict.fromkeys(
+        ("datetime", "make_timestamp", "timestamp_from_parts"), "a literal, TIMESTAMP '2024-03-01 10:00:00', or a date moved: d + INTERVAL 10 HOUR"
+    ),
     **dict.fromkeys(("random", "rand", "uuid"), "a condition on a column; sampling protects nobody"),
 }
 LISTED = "a function that docs/functions.md lists"

@@ -99,9 +99,27 @@ WHOLE = (
         means=("SELECT COUNT(*) AS n FROM users WHERE age // 2 = 1",),
     ),
     Construct(
+        "a sum of integers divided",
+        "SELECT SUM(age) / COUNT(*) AS n, SUM(CASE WHEN age > 9 THEN 1 ELSE 0 END) * 100 / COUNT(*) AS m FROM users",
+        means=(
+            "SELECT (SUM(age)) // (COUNT(*)) AS n, (SUM(CASE WHEN age > 9 THEN 1 ELSE 0 END) * 100) // (COUNT(*)) AS m FROM users",
+            "SELECT SUM(age) / NULLIF(COUNT(*), 0) AS n, SUM(CASE WHEN age > 9 THEN 1 ELSE 0 END) * 100 / NULLIF(COUNT(*), 0) AS m FROM users",
+        ),
+    ),
+    Construct(
+        "a count divided by all counts",
+        "SELECT country, COUNT(*) * 100 / SUM(COUNT(*)) OVER () AS n FROM users GROUP BY country",
+        means=(
+            "SELECT country, (COUNT(*) * 100) / (SUM(COUNT(*)) OVER ()) AS n FROM users GROUP BY country",
+            "SELECT country, (COUNT(*) * 100) // (SUM(COUNT(*)) OVER ()) AS n FROM users GROUP BY country",
+            "SELECT country, COUNT(*) * 100 / NULLIF(SUM(COUNT(*)) OVER (), 0) AS n FROM users GROUP BY country",
+        ),
+    ),
+    Construct(
         "SAFE_DIVIDE",
         "SELECT (SUM(age)) / NULLIF(COUNT(*), 0) AS n FROM users",
-        {"bigquery": "SELECT SAFE_DIVIDE(SUM(age), COUNT(*)) AS n FROM users", "spark": "SELECT (SUM(age)) / COUNT(*) AS n FROM users"},
+        means=("SELECT ((SUM(age))) // (NULLIF(COUNT(*), 0)) AS n FROM users",),
+        spelled={"bigquery": "SELECT SAFE_DIVIDE(SUM(age), COUNT(*)) AS n FROM users", "spark": "SELECT (SUM(age)) / COUNT(*) AS n FROM users"},
     ),
 )
 """Whole statements."""
@@ -163,6 +181,96 @@ EXPRESSIONS = (
         },
     ),
     Construct("CURRENT_DATE", "day < CURRENT_DATE"),
+    Construct("a literal timestamp", "CAST(day AS TIMESTAMP) >= TIMESTAMP '2024-03-01 10:00:00'"),
+    Construct("a timestamp of a text or date", "CAST(day AS TIMESTAMP) >= CAST('2024-03-01' AS TIMESTAMP)"),
+    Construct(
+        "TIMESTAMP of a date",
+        "CAST(day AS TIMESTAMP) >= CAST('2024-03-01' AS TIMESTAMP)",
+        {
+            "bigquery": "TIMESTAMP(day) >= TIMESTAMP('2024-03-01', 'UTC')",
+            "snowflake": "day::TIMESTAMP_NTZ >= TO_TIMESTAMP('2024-03-01')",
+            "postgres": "day::timestamp >= TIMESTAMP(0) '2024-03-01'",
+            "spark": "TIMESTAMP(day) >= TO_TIMESTAMP('2024-03-01')",
+            "trino": "CAST(day AS TIMESTAMP(6)) >= TIMESTAMP '2024-03-01'",
+        },
+    ),
+    Construct(
+        "DATETIME of a date",
+        "CAST(day AS TIMESTAMP) > TIMESTAMP '2024-03-01 00:00:00'",
+        {"bigquery": "DATETIME(day) > DATETIME(2024, 3, 1, 0, 0, 0)"},
+    ),
+    Construct(
+        "a timestamp with a zone",
+        "CAST(day AS TIMESTAMP) IS NULL",
+        {
+            "postgres": "day::timestamptz IS NULL",
+            "bigquery": "DATETIME(day, 'Asia/Tokyo') IS NULL",
+            "snowflake": "day::TIMESTAMP_TZ IS NULL",
+            "spark": "FROM_UTC_TIMESTAMP(day, 'Asia/Tokyo') IS NULL",
+            "trino": "CAST(day AS TIMESTAMP WITH TIME ZONE) IS NULL",
+        },
+    ),
+    Construct(
+        "a date of its parts",
+        "day >= MAKE_DATE(2024, 3, 1)",
+        {"bigquery": "day >= DATE(2024, 3, 1)", "snowflake": "day >= DATE_FROM_PARTS(2024, 3, 1)", "trino": "day >= FROM_ISO8601_DATE('2024-03-01')"},
+    ),
+    Construct("the date of a timestamp", "CAST(day AS DATE)", {"bigquery": "EXTRACT(DATE FROM day)"}),
+    Construct("EXTRACT of the ISO week", "EXTRACT(WEEK FROM day)", {"bigquery": "EXTRACT(ISOWEEK FROM day)", "snowflake": "WEEKISO(day)"}),
+    Construct("EXTRACT of a week of choice", "EXTRACT(WEEK FROM day)", {"bigquery": "EXTRACT(WEEK(MONDAY) FROM day)"}),
+    Construct(
+        "DATE_TRUNC to Monday",
+        "DATE_TRUNC('week', day)",
+        {"bigquery": "DATE_TRUNC(day, ISOWEEK)"},
+        means=("CAST(DATE_TRUNC('week', day) AS DATE)",),
+    ),
+    Construct(
+        "DATE_TRUNC to Sunday",
+        "DATE_TRUNC('week', day + INTERVAL 1 DAY) - INTERVAL 1 DAY",
+        {"bigquery": "DATE_TRUNC(day, WEEK)"},
+        means=("CAST(DATE_TRUNC('week', day + INTERVAL 1 DAY) AS DATE) - INTERVAL 1 DAY",),
+    ),
+    Construct(
+        "DATE_TRUNC abbreviated",
+        "DATE_TRUNC('month', day)",
+        {"bigquery": "DATETIME_TRUNC(day, MONTH)", "snowflake": "DATE_TRUNC('mm', day)", "spark": "TRUNC(day, 'MM')"},
+        means=("CAST(DATE_TRUNC('month', day) AS DATE)",),
+    ),
+    Construct(
+        "DATE_DIFF of days",
+        "DATE_DIFF('day', DATE '2024-01-31', day)",
+        {
+            "bigquery": "DATE_DIFF(day, DATE '2024-01-31', DAY)",
+            "snowflake": "DATEDIFF('day', DATE '2024-01-31', day)",
+            "postgres": "day - DATE '2024-01-31'",
+            "spark": "DATEDIFF(day, DATE '2024-01-31')",
+        },
+        means=("DATE_DIFF('microsecond', DATE '2024-01-31', day) // 86400000000", "day - DATE '2024-01-31'"),
+    ),
+    Construct(
+        "DATE_DIFF of hours",
+        "DATE_DIFF('microsecond', DATE '2024-01-31', day) // 3600000000",
+        {
+            "bigquery": "TIMESTAMP_DIFF(day, DATE '2024-01-31', HOUR)",
+            "spark": "TIMESTAMPDIFF(HOUR, DATE '2024-01-31', day)",
+            "trino": "DATE_DIFF('hour', DATE '2024-01-31', day)",
+            "snowflake": "DATEDIFF('hour', DATE '2024-01-31', day)",
+            "postgres": "AGE(day, DATE '2024-01-31') IS NULL",
+        },
+        means=("DATE_DIFF('hour', DATE '2024-01-31', day)",),
+    ),
+    Construct(
+        "DATE_DIFF of weeks",
+        "DATE_DIFF('day', DATE_TRUNC('week', DATE '2024-01-31'), DATE_TRUNC('week', day)) // 7",
+        {
+            "bigquery": "DATE_DIFF(day, DATE '2024-01-31', WEEK(MONDAY))",
+            "snowflake": "DATEDIFF('week', DATE '2024-01-31', day)",
+            "postgres": "AGE(day, DATE '2024-01-31') IS NULL",
+            "spark": "DATEDIFF(WEEK, DATE '2024-01-31', day)",
+            "trino": "DATE_DIFF('week', DATE '2024-01-31', day)",
+        },
+        means=("DATE_DIFF('microsecond', DATE '2024-01-31', day) // 604800000000",),
+    ),
 )
 """Expressions of a row, each asked for in `ROW`."""
 
@@ -207,7 +315,8 @@ spelling is read as: **same** means the same plan, **as ..** the plan of another
 refused by name. What the table does not list is read as the dialect's parser (sqlglot) reads it and held against the same allow-lists.
 
 A few things are DuckDB's in every dialect: division by zero, overflow and failed casts are NULL and no errors; AVG is a DOUBLE; DATE_TRUNC gives a
-TIMESTAMP; names are compared without case, texts by bytes; timestamps have no zone.
+TIMESTAMP; names are compared without case, texts by bytes; timestamps have no zone and are UTC, as are the times of a session; a declared integer is
+divided, and summed before it is divided, as PostgreSQL's and Trino's `integer` is.
 
 """
 
