@@ -2,8 +2,9 @@
 
 mutmut makes the mutants and keeps what became of each; survivors.py holds that against the lists. Trying them is done here, since mutmut starts
 pytest anew for each, which takes longer than the tests do. Here one pytest collects once and forks for each mutant. A fork runs the tests of the
-mutant's room that reach its function until one fails: first those that found others of that function, then the quickest. Once a mutant has outlived
-the quick tests it is looked up, and if it is listed nothing more is spent on it: most of the time would go to those that are known to live.
+mutant's room that reach its function until one fails: first those that found others of that function, then those of its module, then the quickest.
+Once a mutant has outlived the quick tests it is looked up, and if it is listed nothing more is spent on it: most of the time would go to those that
+are known to live.
 
 A mutant of code that runs before any test does, while they are collected, cannot show in a fork. Where forks did not notice one, a pytest of its own
 tries it from the start.
@@ -91,7 +92,7 @@ class Trial:
         print(f"{len(self.tests)} tests measured in {self.seconds:.0f} s of processor time, {len(mutants)} mutants to try", flush=True)
         if not self.broken:
             self._try((mutant, self._in_fork(mutant)) for mutant in mutants)
-            self._try((mutant, self._from_start(mutant)) for mutant in mutants if self._is_blind(mutant))
+            self._try((mutant, self._from_start(mutant)) for mutant in mutants if not self.quick and self._is_blind(mutant))
         return True
 
     def _measure(self, items: dict[str, pytest.Item]) -> None:
@@ -145,7 +146,8 @@ class Trial:
         function = _function(mutant)
         found = self.found[function]
         tests = [test for test in self._tests_of(mutant) if function in test.reaches]
-        tests.sort(key=lambda test: (-found[test.item.nodeid], test.slowness))
+        own = f"test_{Path(self.files[mutant].path).stem}"
+        tests.sort(key=lambda test: (-found[test.item.nodeid], test.item.path.stem != own, test.slowness))
 
         def job(folder: Path) -> int:
             set_mutant_under_test(mutant)

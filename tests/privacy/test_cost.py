@@ -24,7 +24,7 @@ from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.release import Ask, CellBound, Choosing, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights, Units
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, Priced, bound, calibrate, enforced, reprice, sensitivities
-from dpquery.privacy.cost import USUAL, delta_split, epsilon_of, rho_of, shares
+from dpquery.privacy.cost import USUAL, delta_split, epsilon_of, rho_of, shares, within
 from dpquery.values.types import STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -103,6 +103,42 @@ def test_p1_the_mechanism_of_least_error_is_taken() -> None:
     assert mechanisms(spent(release(ask("count"), groups=12, keys=90), price(delta=Fraction(0)))) == {LAPLACE}
     assert mechanisms(spent(release(ask("count"), groups=12, keys=90), price(noise=LAPLACE))) == {LAPLACE}
     assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price(noise=GAUSSIAN))) == {GAUSSIAN}
+
+
+def test_where_keys_alone_are_shown_the_least_threshold_is_taken() -> None:
+    """Laplace noise has the smaller variance, Gaussian noise the lower threshold."""
+    made, asked = release(keyed=True, groups=5), price()
+    laplace, gaussian = (spent(made, price(noise=noise)) for noise in (LAPLACE, GAUSSIAN))
+    assert laplace.error < gaussian.error
+    assert spent(made, asked).threshold == gaussian.threshold < (laplace.threshold or 0)
+    among = [within(release(keyed=True, groups=1), replace(asked, noise=noise), ADD, Fraction(6), MICRO) for noise in (None, LAPLACE, GAUSSIAN)]
+    assert among[1].error < among[2].error
+    assert among[0].threshold == among[2].threshold < (among[1].threshold or 0)
+    assert mechanisms(spent(release(ask("count"), keyed=True, groups=5), asked)) == {LAPLACE}
+
+
+def test_the_error_is_the_product_of_variances() -> None:
+    """About: 2 s^2 of Laplace's, v of Gauss'; of a choice the square of the lead that a value needs."""
+    two = release(ask("count"), ask("total", 1), keys=9)
+    for noise in (LAPLACE, GAUSSIAN):
+        found = spent(two, price(noise=noise))
+        first, second = (one.parameter for one in found.noises)
+        assert found.error == (4 * first**2 * second**2 if noise is LAPLACE else first * second)
+    chosen = spent(release(mode(), ask("count", 1), keys=9), price(delta=Fraction(0)))
+    flip, laplace = chosen.noises
+    assert chosen.error == Fraction(lead(3, flip, USUAL)) ** 2 * 2 * laplace.parameter**2
+    assert spent(release(keys=3), price()).error == 1
+
+
+@pytest.mark.lemma("P10")
+def test_p10_a_release_among_several_converts_nothing() -> None:
+    made = release(ask("count"), keyed=True)
+    pure, by_rho = within(made, price(), ADD, None, MICRO / 3), within(made, price(), ADD, Fraction(1, 90), MICRO / 3)
+    assert (pure.epsilon, pure.price.epsilon, pure.conversion) == (ONE, ONE, 0)
+    assert 0 < pure.delta == pure.price.delta <= MICRO / 3
+    assert by_rho.conversion == 0
+    assert 0 < by_rho.delta == by_rho.price.delta <= MICRO / 3
+    assert by_rho.epsilon == by_rho.price.epsilon
 
 
 def test_the_choice_depends_on_the_plan_alone() -> None:
@@ -330,8 +366,10 @@ def test_p4_rho_of_choices() -> None:
         assert float(rho_of(Noise(FLIP, Fraction(5)), s)) == pytest.approx(2 * apart / 5 * tanh(apart / 10))
     single = claim(CellBound(0, 6), 2, ADD)
     for price_of in (epsilon_of, rho_of):
-        with pytest.raises(AssertionError, match="several integers"):
-            price_of(Noise(FLIP if price_of is epsilon_of else EXPONENTIAL, Fraction(1)), single)
+        for nothing in (single, replace(single, spreads=(0, 5)), replace(single, spreads=(5, 0))):
+            with pytest.raises(AssertionError, match=r"^a choice is among several integers of a group$"):
+                price_of(Noise(FLIP if price_of is epsilon_of else EXPONENTIAL, Fraction(1)), nothing)
+    assert epsilon_of(Noise(FLIP, Fraction(2)), replace(single, spreads=(1, 1))) == Fraction(1, 2)
 
 
 @pytest.mark.lemma("P1", "P6")
