@@ -406,7 +406,7 @@ def test_bins_that_a_quantile_reads_are_released() -> None:
     assert isinstance(part.row, Units)
     both = release(mode(), ask("quantile", 1))
     assert both.modal == (0,), "bins of their own"
-    place = AggregateAsk("a1", "q", "quantile", part.row.value, None, per_row=Interval(Fraction(0), Fraction(3)), fraction=Fraction(1, 2))
+    place = AggregateAsk("a1", "q", "quantile", part.row.value, None, per_row=Interval(Fraction(0), Fraction(3)), fractions=(Fraction(1, 2),))
     shared = release(mode(), place)
     assert len(shared.table.parts) == 1
     assert shared.modal == ()
