@@ -156,13 +156,15 @@ class Either:
 class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
-    `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own.
+    `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own. `chosen`: it is a
+    value of a list, which has no bar as it is right or wrong, not more or less.
     """
 
     name: str
     interval: Affine | Ratio | Combined | Either | None = None
     noisy: bool = False
     edge: Edge | None = None
+    chosen: bool = False
 
 
 FIRST = "noisy"  # the table of a statement's first release; further ones are noisy_1, noisy_2, ..

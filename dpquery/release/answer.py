@@ -157,7 +157,7 @@ def warnings(
             )
         else:
             said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
-    barless = [output.name for output, column in zip(outputs, bars, strict=True) if output.noisy and column is None]
+    barless = [output.name for output, column in zip(outputs, bars, strict=True) if output.noisy and column is None and not output.chosen]
     if barless:
         said.append(f"No error bar for {', '.join(barless)}: as noisy as what it is computed from.")
     for place, output in enumerate(outputs):

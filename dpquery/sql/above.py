@@ -121,6 +121,9 @@ class Above(Lifter):
             return None
         return Cell(name, self.kind(name), True, None if self.card(name) == MODE else Affine(name))  # a value among others has no ends
 
+    def chosen(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Column) and node.name.startswith("a") and self.card(node.name) == MODE
+
     def card(self, name: str) -> str:
         return next((ask.card for ask in self.asks if ask.name == name), None) or self.statement.cards[name]
 

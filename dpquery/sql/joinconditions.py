@@ -41,7 +41,8 @@ def conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tu
         except Mismatch as wrong:
             raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", at(one.node), wrong.instead) from None
     frame = _joined_frame(left, right, merged)
-    on = () if one.on is None else conjuncts(condition(one.on, Scope(frame, statement), "ON"))
+    scope = Scope(frame, statement)
+    on = tuple(part for node in conjunct_nodes(one.on) for part in conjuncts(condition(node, scope, "ON")))
     return tuple(equal), on, frame
 
 

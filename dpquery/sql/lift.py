@@ -165,6 +165,10 @@ class Lifter:
         """What is known of a column of the table; None of one that is computed above it."""
         raise NotImplementedError
 
+    def chosen(self, node: exp.Expr) -> bool:
+        """Whether the expression is one of a list of values, chosen by noisy counts: it is right or wrong, not more or less."""
+        return False
+
     def card(self, name: str) -> str:
         """The card of an aggregate, by the name that error bars call it."""
         return self.statement.cards[name]
@@ -290,8 +294,19 @@ class Lifter:
             self._check_call(node)
         if names is None:
             what = self.statement.spelled(node)
+            if self._shadowed(node) is not None:
+                name = self._shadowed(node)
+                message = f"GROUP BY {name} is the column of that name, so that {what} of single rows stands above the noise here"
+                raise self.statement.refuse(
+                    "FUNCTION_ABOVE_NOISE", message, node, f"another name for it: .. AS {name}_group .. GROUP BY {name}_group"
+                )
             raise self.statement.refuse("FUNCTION_ABOVE_NOISE", f"{what} is not in the allow-list above the noise{like(node)}", node, OFFERED)
         return self.lift_children(node, where)
+
+    def _shadowed(self, node: exp.Expr) -> str | None:
+        """The alias of the output that holds the node, where a column has the same name: GROUP BY means that."""
+        names = [name for name, one in self.aliases.items() if any(below is node for below in one.walk())]
+        return next((name for name in names if self.scope.frame.find(name)), None)
 
     def lift_children(self, node: exp.Expr, where: Where) -> exp.Expr:
         """The node itself, over the noisy table's columns."""

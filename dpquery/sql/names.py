@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count, islice
 
@@ -237,6 +237,14 @@ class Scope:
         message = f"no column {name!r}{where}{near(name, names)}"
         text = f"'{name}' in single quotes, if a text is meant; else " if table is None and quoted(node) and name.isprintable() else ""
         return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"{text}one of {known}" if known else None)
+
+
+def scratch(statement: Statement) -> Statement:
+    """A copy to read something twice: nothing that is read into it counts."""
+    fresh = replace(
+        statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={}
+    )
+    return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
 
 
 def column_name(node: exp.Column, source: str) -> tuple[str, str | None]:

@@ -206,7 +206,7 @@ class Over(Lifter):
         parts = [test] if self.outer is None else conjunct_nodes(test)
         text = " AND ".join(below.condition(below.lift(part, Where.HAVING)) for part in parts)
         names = [f"t.c{i}" for i in range(len(self.flat.cells))] + [f"t.{alias}" for alias, _ in self.flat.rows]
-        self.filtered = f"(SELECT {', '.join(names)} FROM {with_scalars(below, self.table)} AS t WHERE {text})"
+        self.filtered = f"(SELECT {', '.join(names) or '0 AS nothing'} FROM {with_scalars(below, self.table)} AS t WHERE {text})"
 
     def condition(self, lifted: exp.Expr) -> str:
         """The text of a condition. An equality with a column of the row around stays bare, so that the engine can hash it."""

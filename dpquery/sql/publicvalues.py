@@ -36,10 +36,10 @@ INSTEAD = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or VARIANCE of public rows"
 
 def seated(statement: Statement, side: Bound, where: exp.Expr | None, others: Container[str], read: From) -> tuple[Bound, exp.Expr | None]:
     """The relation with a column for each such value, and WHERE with these columns in their places. `others` are names of WITH queries."""
-    if where is None or not any(_is_public(statement, one, others) for one in _values(where)):
+    if where is None or not any(_is_public(statement, one, others) for one in values(where)):
         return side, where
     holder = exp.paren(where)  # a copy
-    for old, new in list(zip(_values(where), _values(holder.this), strict=True)):
+    for old, new in list(zip(values(where), values(holder.this), strict=True)):
         if not _is_public(statement, old, others):
             continue
         found = _value(statement, _inner(old), read)
@@ -54,7 +54,7 @@ def seated(statement: Statement, side: Bound, where: exp.Expr | None, others: Co
     return side, holder.this
 
 
-def _values(node: exp.Expr) -> Iterator[exp.Expr]:
+def values(node: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost subqueries that stand for values."""
     for below in list(node.walk(prune=lambda one: isinstance(one, exp.Query | exp.Subquery))):
         if isinstance(below, exp.Subquery) and not isinstance(below.parent, exp.In | exp.Exists | exp.Any | exp.All):

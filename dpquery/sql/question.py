@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
-from itertools import count
 
 from sqlglot import exp
 
@@ -23,8 +22,9 @@ from dpquery.sql.env import Env, alias_of, named_item
 from dpquery.sql.feeds import fed, listed
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
-from dpquery.sql.names import MOST_RELATIONS, Field, Scope, Statement, declared, fold, identifier, view
+from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, scratch, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
+from dpquery.sql.publicvalues import values
 from dpquery.sql.select import query, relation, star, tables
 from dpquery.sql.semi import reads_outside
 from dpquery.sql.sides import Bound, Open, Released
@@ -108,6 +108,9 @@ class Reader:
     def _sources(self, node: exp.Select, env: Env) -> set[Sort]:
         first, joins = peek(node, "from_"), peek(node, "joins") or ()
         inside = env.within(self.statement, peek(node, "with_"))
+        if first is None:
+            found = {self.sort(one, inside) for item in peek(node, "expressions") for one in values(item)}
+            return found & {Sort.RELEASED}
         return {self._source(one.this, inside) for one in (first, *joins) if one is not None}
 
     def _source(self, node: exp.Expr, env: Env) -> Sort:
@@ -225,8 +228,8 @@ class Reader:
         return lifter, post, few or (clauses.group is None if grouped else below.single)
 
     def _from(self, first: exp.From | None, joins: Sequence[exp.Join], env: Env) -> Flat:
-        if first is None:
-            raise self.statement.refuse("NO_TABLE", "the SELECT reads no table", None, "FROM with a private table")
+        if first is None:  # one row of subqueries that are values
+            return Flat("SELECT 0 AS nothing", (), (), Frame((Source("", ()),)), {}, single=True, unique=frozenset())
         places = iter(range(len(joins) + 1))
         found = self._relation(take(first, "this")[0], env, next(places))
         for join in joins:
@@ -362,14 +365,6 @@ class Reader:
                 self.known[id(query)] = found
             return found
         return self._once(query, env)
-
-
-def scratch(statement: Statement) -> Statement:
-    """A copy to read something twice: nothing that is read into it counts."""
-    fresh = replace(
-        statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={}
-    )
-    return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
 
 
 def _one_row(statement: Statement, node: exp.Select) -> bool:

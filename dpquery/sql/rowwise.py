@@ -55,7 +55,7 @@ def _misplaced(node: exp.Expr) -> tuple[str, str, str] | None:
 
 
 def conjunct_nodes(node: exp.Expr | None) -> tuple[exp.Expr, ...]:
-    """The top-level AND-ed conditions of a predicate, in order."""
+    """The top-level AND-ed conditions of a predicate, in order; after an OR the equality that stands in each of its branches, which it implies."""
     found: list[exp.Expr] = []
     waiting = [] if node is None else [node]
     while waiting:
@@ -65,5 +65,18 @@ def conjunct_nodes(node: exp.Expr | None) -> tuple[exp.Expr, ...]:
         elif isinstance(one, exp.Paren):
             waiting.extend(take(one, "this"))
         else:
-            found.append(one)
+            found += [one, *(_everywhere(one) if isinstance(one, exp.Or) else ())]
     return tuple(found)
+
+
+def _everywhere(node: exp.Or) -> list[exp.Expr]:
+    """The equalities of two columns that all branches of OR have: (a AND x) OR (a AND y) is a AND that, NULLs or not."""
+    branches, waiting = list[tuple[exp.Expr, ...]](), list[exp.Expr]([node])
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Or):
+            waiting.extend(side.unnest() for side in take(one, "this", "expression"))
+        else:
+            branches.append(conjunct_nodes(one))
+    first = [one for one in branches[-1] if isinstance(one, exp.EQ) and isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)]
+    return [one for one in first if all(one in others for others in branches)]

@@ -98,7 +98,7 @@ def _unique(apart: Sequence[str] | None, lifted: Sequence[exp.Expr]) -> frozense
 def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
     bar = error_bar(above, node)
     if shown is None:
-        return Output(name, bar, is_noisy(above, node))
+        return Output(name, bar, is_noisy(above, node), chosen=above.chosen(node))
     if bar is None and shown.edge is not Edge.REPORT:
         raise above.statement.refuse("DP_INTERVAL", "this has no error bar", shown.of, "DP_INTERVAL_LOW(n) of an aggregate n, or of a ratio of two")
     return Output(name, bar, edge=shown.edge)
@@ -149,9 +149,10 @@ def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]
     for node in take(order, "expressions")[0]:
         this, desc, first = take(node, "this", "desc", "nulls_first")
         way = direction(desc, first)
-        place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(above, this, items)
         if isinstance(this, exp.Var):
-            raise above.statement.refuse("ORDER_BY_ALL", "ORDER BY ALL is not supported", node, "ORDER BY with the columns' names")
+            found += _everything(above, order, this, items, texts, lifted, way)
+            continue
+        place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(above, this, items)
         if place is not None and above.is_list(lifted[place]):
             raise indexed.misplaced(above.statement, this)
         text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
@@ -161,6 +162,23 @@ def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]
             place = texts.index(text)
         found.append(Term(place, text, way, this))
     return found
+
+
+def _everything(
+    above: Lifter,
+    order: exp.Order,
+    node: exp.Var,
+    items: Sequence[tuple[str, exp.Expr]],
+    texts: Sequence[str],
+    lifted: Sequence[exp.Expr],
+    way: str,
+) -> list[Term]:
+    """ORDER BY ALL: the outputs from left to right, but those that only show an error bar."""
+    if node.name.upper() != "ALL" or len(order.expressions) != 1:
+        raise above.statement.refuse("ORDER_BY_ALL", "ORDER BY ALL beside other columns is not supported", node, "ORDER BY with the columns' names")
+    if any(map(above.is_list, lifted)):
+        raise indexed.misplaced(above.statement, node)
+    return [Term(i, text, way, item) for i, (text, (_, item)) in enumerate(zip(texts, items, strict=True)) if text != edges.NOTHING]
 
 
 def _ordinal(above: Lifter, node: exp.Literal, items: Sequence[tuple[str, exp.Expr]]) -> int:

@@ -21,7 +21,7 @@ from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
 from dpquery.sql.env import Env, named_item
 from dpquery.sql.feeds import Readers, fed, key_table
-from dpquery.sql.fields import take
+from dpquery.sql.fields import peek, take
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
 from dpquery.sql.rowwise import conjunct_nodes
@@ -107,8 +107,11 @@ def whole_number(statement: Statement, node: exp.Expr | None, clause: str) -> in
     if node is None:
         return None
     if isinstance(node, exp.Fetch):
-        raise statement.refuse("FETCH", "FETCH is not supported", node, "LIMIT with a number of rows")
-    value, more = take(node, "expression", "limit_options")
+        _, value, more = take(node, "direction", "count", "limit_options")
+        value = value or exp.Literal.number(1)
+        more = more if more is not None and (peek(more, "percent") or peek(more, "with_ties")) else None
+    else:
+        value, more = take(node, "expression", "limit_options")
     if more is not None:
         percent, ties, _ = take(more, "percent", "with_ties", "rows")
         code, words = ("LIMIT_PERCENT", "LIMIT in percent") if percent else ("WITH_TIES", "WITH TIES") if ties else ("LIMIT", "this form of LIMIT")

@@ -24,6 +24,7 @@ _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for e
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
+_BINS = Answer("ARRAY_AGG", "would return raw rows", "width_bucket(x, low, high, n) AS bucket, COUNT(*) with GROUP BY bucket")
 _TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
 _PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
 _TRUTH = Answer("BOOLEAN_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
@@ -43,7 +44,8 @@ BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("arg_max_null", "arg_min_null", "arg_max_nulls_last", "arg_min_nulls_last", "arbitrary"), _PICK),
     **dict.fromkeys(("mad", "reservoir_quantile"), _QUANTILE),
     **dict.fromkeys(("sem", "entropy", "kurtosis_pop"), _VARIANCE),
-    **dict.fromkeys(("histogram", "histogram_exact", "lttb", "combine_aggr", "variant_group_object"), _LIST),
+    **dict.fromkeys(("histogram", "histogram_exact"), _BINS),
+    **dict.fromkeys(("lttb", "combine_aggr", "variant_group_object"), _LIST),
     **dict.fromkeys(("bitstring_agg",), _BITS),
     **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
 }

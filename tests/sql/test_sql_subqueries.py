@@ -50,9 +50,18 @@ ANSWERED = (
     "SELECT item, COUNT(*) AS n, (SELECT MAX(k.title) FROM kinds AS k WHERE k.item = orders.item) AS title FROM orders GROUP BY item ORDER BY 1",
     ITEMS + "SELECT item, (SELECT (SELECT MAX(k.place) FROM kinds AS k WHERE k.item = b.item AND k.place < a.n) FROM r AS b WHERE b.n >= a.n "
     "ORDER BY b.n, b.item LIMIT 1) AS p FROM r AS a ORDER BY 1",
+    "SELECT (SELECT COUNT(*) FROM users) AS users, (SELECT COUNT(*) FROM orders WHERE amount > 100) * 1.0 / (SELECT COUNT(*) FROM orders) AS share",
+    ITEMS + "SELECT (SELECT MAX(n) FROM r) * 1.0 / (SELECT SUM(n) FROM r) AS share, 'max' AS what",
+    "SELECT * FROM (SELECT (SELECT COUNT(*) FROM users) AS n) AS t, (SELECT 1 + (SELECT COUNT(*) FROM orders) AS m) AS u",
+    "SELECT COUNT(*) AS n FROM users AS u, orders AS o WHERE (u.user_id = o.user_id AND age > 40 AND amount > 100) OR "
+    "(age < 30 AND u.user_id = o.user_id)",
+    "SELECT COUNT(*) AS n FROM users AS u LEFT JOIN orders AS o ON (u.user_id = o.user_id AND age > 40) OR ((age < 30 OR item = 'a') AND "
+    "(u.user_id = o.user_id))",
     f"SELECT country FROM ({BY}) WHERE country IN (SELECT country FROM ({BY}) UNION SELECT 'XX') ORDER BY 1",
 )
 REFUSED = {
+    "SELECT COUNT(*) FROM users u, orders o WHERE (u.user_id = o.user_id AND age > 40) OR (age < 30 AND u.age = o.order_id)": "JOIN_ON_UNIT",
+    "SELECT (SELECT MAX(place) FROM kinds) AS n": "NO_TABLE",
     "SELECT item FROM orders GROUP BY item HAVING item IN (SELECT item FROM orders WHERE amount > 3)": "SUBQUERY_ABOVE_NOISE",
     "SELECT item FROM orders GROUP BY item HAVING EXISTS (SELECT 1 FROM users)": "SUBQUERY_ABOVE_NOISE",
     f"SELECT item FROM orders GROUP BY item HAVING item IN (SELECT item, n FROM ({BY_ITEM}))": "IN_SUBQUERY",
@@ -98,7 +107,19 @@ def test_what_is_not_sound_is_refused(con: dpquery.Connection, sql: str) -> None
     assert con.budget().entries == before
 
 
+def test_without_from_there_is_one_row_with_error_bars(con: dpquery.Connection) -> None:
+    answer = con.query("SELECT (SELECT COUNT(*) FROM users) AS users, 2 * (SELECT COUNT(*) FROM orders) AS twice", epsilon=20, delta=0)
+    assert len(answer.fetchall()) == 1
+    assert all(answer.intervals[name][0] is not None for name in ("users", "twice"))
+
+
 def test_a_comparison_that_fails_is_undecided(con: dpquery.Connection) -> None:
     """What has no common type at run time is NULL, as anywhere above the noise, and no error after the charge."""
     sql = ITEMS + "SELECT item, CAST(n AS DECIMAL(38, 30)) IN (SELECT n * 1000000000 FROM r) AS found FROM r"
     assert {found for _, found in con.query(sql).fetchall()} <= {None, False}
+
+
+def test_a_mode_is_not_said_to_be_noisy(con: dpquery.Connection) -> None:
+    """It is one of the values, right or wrong; what is computed from it is as noisy as that."""
+    said = [con.query(f"SELECT {what} AS m FROM users", epsilon=20).warnings for what in ("mode(country)", "lower(mode(country))")]
+    assert [any("No error bar for m" in one for one in warnings) for warnings in said] == [False, True]
