@@ -36,6 +36,7 @@ MOMENTS: Mapping[type[exp.Expr], str] = {
     exp.Corr: "corr",
 }
 GREATEST_BOUND = Fraction(10) ** 300  # as in the schema: what a double holds, with room to spare
+DAYS = "the number of a day, date_diff('day', DATE '2000-01-01', x), and DATE '2000-01-01' + CAST(v AS INTEGER) of the result v"
 ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
 
 
@@ -216,7 +217,7 @@ def _distinct(statement: Statement, items: Sequence[exp.Expr], node: exp.Expr, s
 def _number(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope, name: str) -> Scalar:
     value = expression(_plain(statement, this, node), scope, name)
     if not value.type.numeric:
-        instead = "COUNT(*) FILTER (WHERE ..)" if str(value.type) == "boolean" else "a number, or COUNT"
+        instead = "COUNT(*) FILTER (WHERE ..)" if value.type == BOOLEAN else DAYS if value.type in (DATE, TIMESTAMP) else "a number, or COUNT"
         raise statement.refuse("TYPE_MISMATCH", f"{name} takes numbers, not a {value.type}", node, instead)
     return value
 

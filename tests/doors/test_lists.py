@@ -70,7 +70,7 @@ def test_in_every_form(found: Any) -> None:
     assert json.loads(first[1]) == found.arrow().column("q")[0].as_py()
     shown, bar = text.cell([1.5, 2.0, None], [(1.0, 2.0), None, None]), found._repr_html_()
     assert shown == "[1.50 ± 0.50, 2, NULL]"
-    assert repr(found).splitlines()[0].split() == found.columns
+    assert all(name in repr(found) for name in found.columns)
     assert "<th>q</th>" in bar
 
 

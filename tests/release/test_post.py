@@ -47,6 +47,8 @@ def test_every_type_goes_in_and_comes_out_as_it_is() -> None:
         (TIMESTAMP, datetime.datetime(1, 1, 1, 0, 0, 0, 1), "TIMESTAMP"),
         (UUID, identity, "UUID"),
         (NULL, None, "INTEGER"),
+        (FLOAT.listed, [1.5, -0.25], "DOUBLE[]"),
+        (Type(Kind.DECIMAL, 2).listed, [Decimal("0.10")], "DECIMAL(38,2)[]"),
     ]
     columns: list[post.Column] = [(f"k{i}", kind, [value, None]) for i, (kind, value, _) in enumerate(values)]  # type: ignore[list-item]
     back, empty = rows("SELECT * FROM noisy", columns)
