@@ -18,7 +18,7 @@ from dpquery.plan.rel import Compute, Group, Keep, Private, Windowed
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, replaced
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
-from dpquery.sql.fields import take, unread, unset
+from dpquery.sql.fields import peek, take, unread, unset
 from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, fold
 from dpquery.sql.options import rows_in_group
 from dpquery.sql.perwindow import window
@@ -135,12 +135,17 @@ def lifted(node: exp.Expr, wanted: Callable[[exp.Expr], bool], made: Callable[[e
     """A copy of the expression, with columns in place of the nodes that are wanted."""
     whole = exp.Paren(this=node.copy())
     for below in _outermost(whole, wanted):
-        column = exp.column("x")
-        column.meta.update(below.meta)
-        column.meta[MADE] = made(below)
-        below.replace(column)
+        below.replace(_read_as(below, made(below)))
     inner: exp.Expr = take(whole, "this")[0]
     return inner
+
+
+def _read_as(node: exp.Expr, made: Column) -> exp.Column:
+    """The column in the node's place."""
+    column = exp.column("x")
+    column.meta.update(node.meta)
+    column.meta[MADE] = made
+    return column
 
 
 # ---- levels --------------------------------------------------------------------------------------------------------------------------
@@ -240,6 +245,8 @@ class Level:
         if not isinstance(node, exp.Window):
             raise AssertionError("a window is wanted")
         statement = self.statement
+        if isinstance(node.this, exp.Lag | exp.Lead) and peek(node.this, "default") is not None:
+            return self._defaulted(node, node.this)
         item, partition, order, frame = window(statement, node, self._inner, self._column, self._own)
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
@@ -254,6 +261,16 @@ class Level:
         if self.visible is not None:
             self.visible.add(made.id)
         return made
+
+    def _defaulted(self, node: exp.Window, function: exp.Expr) -> Column:
+        """LAG or LEAD with a default: that where there is no such row, which is where 1 in place of the value is NULL."""
+        plain, there = node.copy(), node.copy()
+        for one in (plain, there):
+            one.this.set("default", None)
+        there.this.set("this", exp.Literal.number(1))
+        value, found = (_read_as(node, self._windowed(one)) for one in (plain, there))
+        chosen = exp.If(this=exp.Is(this=found, expression=exp.Null()), true=peek(function, "default").copy())
+        return self._column(self._inner(exp.Case(ifs=[chosen], default=value)))
 
     def _inner(self, node: exp.Expr) -> Scalar:
         """A row-wise expression inside a window."""

@@ -9,14 +9,14 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduction, Term
 from dpquery.plan.scalar import Column, Scalar, columns
-from dpquery.sql.fields import take
+from dpquery.sql.fields import peek, take
 from dpquery.sql.names import Statement
 from dpquery.values.types import INTEGER, Kind
 
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
 RANKS: dict[type[exp.Expr], Place] = {exp.RowNumber: Place.ROW_NUMBER, exp.Rank: Place.RANK, exp.DenseRank: Place.DENSE_RANK}
 SHIFTS: dict[type[exp.Expr], Place] = {exp.Lag: Place.LAG, exp.Lead: Place.LEAD}
-OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, COUNT, SUM, AVG, MIN or MAX"
+OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN or MAX"
 
 Read = Callable[[exp.Expr], Scalar]
 Kept = Callable[[Scalar], Column]  # the expression as a column of the relation
@@ -30,11 +30,15 @@ def window(statement: Statement, node: exp.Window, read: Read, kept: Kept, reduc
         raise statement.refuse("WINDOW_NAME", "a named window is not supported", node, "the window's definition inside OVER (...)")
     by = [read(one) for one in partition or ()]
     terms = () if order is None else tuple(one for term in take(order, "expressions")[0] for one in _term(statement, term, read, kept))
-    frame = None if spec is None else _frame(statement, spec)
     item = _item(statement, function, read, kept, reduced)
     if isinstance(item, Placing):
-        if frame is not None:
-            raise statement.refuse("WINDOW_FRAME", "a frame goes with COUNT, SUM, AVG, MIN and MAX only", node, "the window without its frame")
+        frame, terms = None, _from_an_end(statement, function, spec, terms)
+    elif spec is not None:
+        frame, terms = _frame(statement, spec, terms)
+    else:
+        frame = None
+    if isinstance(item, Placing):
+        pass
     elif terms and frame is None:
         frame = Frame(rows=False)
     elif not terms and frame is not None and not frame.rows:
@@ -59,15 +63,12 @@ def _item(statement: Statement, node: exp.Expr, read: Read, kept: Kept, reduced:
         case exp.Lag() | exp.Lead():
             this, offset, default = take(node, "this", "offset", "default")
             if default is not None:
-                raise statement.refuse("WINDOW_ARGUMENT", "a default of LAG or LEAD is not supported", node, "COALESCE(LAG(x) OVER (..), 0)")
+                raise AssertionError("a default is written out before")
             value = _value(statement, this, read, kept)
             return Placing(SHIFTS[type(node)], value, value.type, 1 if offset is None else _whole(statement, offset))
-        case exp.FirstValue():
+        case exp.FirstValue() | exp.LastValue():
             value = _value(statement, take(node, "this")[0], read, kept)
             return Placing(Place.FIRST_VALUE, value, value.type)
-        case exp.LastValue():
-            message = "LAST_VALUE ends at the current row"
-            raise statement.refuse("WINDOW_FUNCTION", message, node, "FIRST_VALUE with the order reversed, or MAX")
         case exp.IgnoreNulls() | exp.RespectNulls() if not isinstance(node.this, exp.AnyValue):
             raise statement.refuse("IGNORE_NULLS", "IGNORE NULLS and RESPECT NULLS are not supported", node, "the window without it")
         case _:
@@ -102,15 +103,53 @@ def _whole(statement: Statement, node: object) -> int:
     return int(text)
 
 
-def _frame(statement: Statement, spec: exp.WindowSpec) -> Frame:
-    """ROWS or RANGE from the first row, or ROWS from so many rows before, up to the current row."""
-    kind, start, start_side, end, end_side = take(spec, "kind", "start", "start_side", "end", "end_side")
-    rows, begins = str(kind or "").upper(), str(start).upper()
-    ends = end is None or (str(end).upper() == "CURRENT ROW" and not end_side)
-    before = str(start_side or "").upper() == "PRECEDING"
-    if ends and rows in ("ROWS", "RANGE") and begins == "UNBOUNDED" and before:
-        return Frame(rows == "ROWS")
-    if ends and rows == "ROWS" and before and isinstance(start, exp.Literal):
-        return Frame(rows=True, preceding=_whole(statement, start))
+def _from_an_end(statement: Statement, node: exp.Expr, spec: exp.WindowSpec | None, terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """The order in which the first row is the one that is asked for: LAST_VALUE, of all rows, is FIRST_VALUE from the other end."""
+    begins, ends = (None, None) if spec is None else _edges(statement, spec)
+    if isinstance(node, exp.LastValue):
+        if spec is None or begins is None or begins > 0 or ends != FARTHEST + 1:
+            message = "LAST_VALUE ends at the current row"
+            raise statement.refuse("WINDOW_FUNCTION", message, node, "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
+        return _reversed(terms)
+    if spec is not None and not (isinstance(node, exp.FirstValue) and begins == -FARTHEST - 1 and ends is not None and ends >= 0):
+        raise statement.refuse("WINDOW_FRAME", "a frame goes with COUNT, SUM, AVG, MIN and MAX only", spec, "the window without its frame")
+    return terms
+
+
+def _reversed(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    return tuple(Term(term.column, not term.descending, not term.nulls_first) for term in terms)
+
+
+def _edges(statement: Statement, spec: exp.WindowSpec) -> tuple[int | None, int | None]:
+    """Where a frame begins and ends, in rows from the current one; beyond FARTHEST: at the first or the last."""
+    _, start, start_side, end, end_side = take(spec, "kind", "start", "start_side", "end", "end_side")
+    return _edge(statement, start, start_side), 0 if end is None else _edge(statement, end, end_side)
+
+
+def _edge(statement: Statement, at: object, side: object) -> int | None:
+    sign = {"PRECEDING": -1, "FOLLOWING": 1}.get(str(side or "").upper())
+    if str(at).upper() == "CURRENT ROW" and sign is None:
+        return 0
+    if sign is None:
+        return None
+    if str(at).upper() == "UNBOUNDED":
+        return sign * (FARTHEST + 1)
+    return sign * _whole(statement, at) if isinstance(at, exp.Literal) else None
+
+
+def _frame(statement: Statement, spec: exp.WindowSpec, terms: tuple[Term, ...]) -> tuple[Frame | None, tuple[Term, ...]]:
+    """ROWS or RANGE from the first row, or ROWS from so many rows before, up to the current row; and the order of rows.
+
+    What begins at the current row is that from the other end, and what goes over all rows has neither an order nor a frame.
+    """
+    kind, (begins, ends) = str(peek(spec, "kind") or "").upper(), _edges(statement, spec)
+    if kind in ("ROWS", "RANGE") and begins is not None and ends is not None:
+        first, last = begins < -FARTHEST, ends > FARTHEST
+        if first and last:
+            return None, ()
+        if begins == 0 and ends >= 0 and (last or kind == "ROWS"):
+            begins, ends, first, terms = -ends, 0, last, _reversed(terms)
+        if ends == 0 and begins <= 0 and (first or kind == "ROWS"):
+            return Frame(kind == "ROWS", None if first else -begins), terms
     message = "this frame is not supported inside a unit"
     raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, or no frame")

@@ -95,9 +95,11 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
     texts = []
     for place, function in ((0, dp), (1, plain)):
         by = ", ".join([*([below.unit] if place else []), *((e.dp, e.plain)[place] for e in partition)])
-        terms = [f"{(e.dp, e.plain)[place]}{way}" for e, way in zip(order, ways, strict=True)]
-        terms += [c.text for c in below.cols] if (place or not direct) and (ties or "ROWS" in frame) else []
-        over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame})"
+        back = BACK.get(frame) if place else None  # plain SQL is asked from the other end
+        terms = [f"{(e.dp, e.plain)[place]}{way if back is None else OTHER_WAY[way]}" for e, way in zip(order, ways, strict=True)]
+        told = "" if back is None or direct else OTHER_WAY[""]
+        terms += [f"{c.text}{told}" for c in below.cols] if (place or not direct) and (ties or "ROWS" in frame) else []
+        over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame if back is None else back})"
         texts.append(function.replace("{f}", over) if "{f}" in function else function + over)
     kept = [(g.read(c), g.name("n")) for c in scope if g.chance(0.6)] or [(g.read(first), g.name("n"))]
     made: list[tuple[Expr, str, bool]] = [(e, name, e.bare is not None and e.bare.firm) for e, name in kept]
@@ -116,6 +118,11 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
     return wrapped(g, *(f"SELECT {', '.join(i)} FROM {s}{t}" for i, s, t in zip(items, sources, tail, strict=True)), tuple(made), private=True)
 
 
+WHOLE, REST = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
+BACK = {WHOLE: "", REST: " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"}
+OTHER_WAY = {"": " DESC NULLS FIRST", " DESC": " NULLS FIRST", " NULLS FIRST": " DESC NULLS LAST", " DESC NULLS LAST": " NULLS FIRST"}
+
+
 def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
     """A window function in both texts, its type, whether equal rows differ in it, and its frame."""
     value = _any(g, scope)
@@ -127,11 +134,14 @@ def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
             word = g.random.choice(["RANK()", "DENSE_RANK()"])
             return word, word, INTEGER, False, ""
         case 3 | 4:
-            word = g.random.choice(["LAG({})", "LEAD({})", "LAG({}, 2)", "LEAD({}, 0)", "FIRST_VALUE({})"])
+            words = ["LAG({})", "LEAD({})", "LAG({}, 2)", "LEAD({}, 0)", "FIRST_VALUE({})", "LEAD({0}, 1, {0})", "LAST_VALUE({})"]
+            word = g.random.choice(words)
+            if word == "LAST_VALUE({})":
+                return word.format(value.dp), f"first_value({value.plain})", value.type, True, WHOLE
             return word.format(value.dp), word.format(value.plain), value.type, True, ""
         case _:
             found = g.random.choice([counted, extreme, truth, added, averaged])(g, scope)
-            frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING"]
+            frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING", REST]
             if found is None or "DISTINCT" in found.dp:
                 return "COUNT(*)", "count(*)", INTEGER, False, g.random.choice(frames)
             return found.dp, found.plain, found.type, False, g.random.choice(frames)
