@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from dpquery.aggregates.byrank import QUANTILE_BY_RANK
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import COUNT
 from dpquery.aggregates.distinct import DISTINCT
@@ -16,6 +17,8 @@ from dpquery.aggregates.spread import SPREADS
 from dpquery.aggregates.total import TOTAL
 from dpquery.aggregates.units import UNITS
 
-CARDS: Mapping[str, Card] = MappingProxyType({card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, MODE)})
+CARDS: Mapping[str, Card] = MappingProxyType(
+    {card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, QUANTILE_BY_RANK, MODE)}
+)
 
 __all__ = ["CARDS", "Bar", "Card", "Planned"]

@@ -58,5 +58,5 @@ def weighed(given: Sequence[Level], groups: Sequence[str], rows: str, kept: str,
             at = f"b // {level.bins.width // narrow:d}"
             selects.append(f"SELECT {', '.join([*groups, f'{level.part:d} AS t', f'{at} AS b', 'sum(w)::HUGEINT AS v'])} FROM {narrowest}")
             selects[-1] += f" GROUP BY {', '.join([*groups, at])}"
-            bounds[level.part] = CellBound(0, most << WEIGHT_BITS, bins=level.bins.count)
+            bounds[level.part] = CellBound(0, most << WEIGHT_BITS, bins=level.bins.count, ranked=level.bins.rank)
     return selects, bounds

@@ -137,6 +137,8 @@ def unit_of(part: Part) -> Fraction:
             unit = left.step * right.step / 4
         case _:
             assert_never(part.row)
+    if isinstance(part.cell, Bins) and part.cell.rank is not None:
+        return Fraction(1, part.cell.rank.denominator << WEIGHT_BITS)  # of a score, in rows
     return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive | Bins) else unit
 
 

@@ -1,9 +1,21 @@
 """Noise on integers and choices among them: exact laws, exact draws, and what the laws promise (tails, thresholds, widths)."""
 
 from dpquery.mechanisms.bits import BitSource, SystemBits
-from dpquery.mechanisms.card import Noise
+from dpquery.mechanisms.card import Noise, Randomness
 from dpquery.mechanisms.choice import choose
 from dpquery.mechanisms.sampler import sample
 from dpquery.mechanisms.tails import deviation, half_width, selection_delta_up, tail_up, threshold
 
-__all__ = ["BitSource", "Noise", "SystemBits", "choose", "deviation", "half_width", "sample", "selection_delta_up", "tail_up", "threshold"]
+__all__ = [
+    "BitSource",
+    "Noise",
+    "Randomness",
+    "SystemBits",
+    "choose",
+    "deviation",
+    "half_width",
+    "sample",
+    "selection_delta_up",
+    "tail_up",
+    "threshold",
+]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from dpquery.plan.release import Randomness
+from dpquery.plan.release import Choosing, Mechanism
+
+Randomness = Mechanism | Choosing
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,12 +119,14 @@ class Elements:
 class Bins:
     """The cell is `count` integers, one for each bin of `width` grid units from the row's `low` on: what the unit's rows in the bin weigh.
 
-    Each of its n counted rows weighs (min(rows, n) << 20) // n, so that the integers of a cell add up to at most rows << 20.
+    Each of its n counted rows weighs (min(rows, n) << 20) // n, so that the integers of a cell add up to at most rows << 20. With `rank` one bin of a
+    group is chosen: that below which such a fraction of the group's weight lies, as nearly as may be.
     """
 
     rows: int
     width: int
     count: int
+    rank: Fraction | None = None
 
 
 Row = One | Units | Product | Element
@@ -325,18 +327,21 @@ class Release:
     warnings: tuple[str, ...] = ()
 
     @property
+    def ranked(self) -> tuple[int, ...]:
+        """The parts of which a bin is chosen by rank."""
+        return tuple(i for i, part in enumerate(self.table.parts) if isinstance(part.cell, Bins) and part.cell.rank is not None)
+
+    @property
     def modal(self) -> tuple[int, ...]:
         """The parts of which nothing is shown but which of their integers is the largest: those of modes alone."""
-        shown = {part: [one for one in self.aggregates if part in one.parts] for part in range(len(self.table.parts))}
-        return tuple(part for part, by in shown.items() if by and all(one.values for one in by))
+        modes, others = ({part for one in self.aggregates if bool(one.values) is mode for part in one.parts} for mode in (True, False))
+        return tuple(sorted(modes - others))
 
 
 # ---- what was asked for --------------------------------------------------------------------------------------------------------------
 
 
 class Mechanism(StrEnum):
-    """The noise that is added to each integer of a part."""
-
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
 
@@ -346,9 +351,6 @@ class Choosing(StrEnum):
 
     PERMUTE_AND_FLIP = "permute_and_flip"
     EXPONENTIAL = "exponential"
-
-
-Randomness = Mechanism | Choosing
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +374,7 @@ class CellBound:
     """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight).
 
     `united`: cells are sets of so many values, of which the released sum is the size of the union. `bins`: cells are so many integers, none
-    below 0, that add up to at most `high`; 0: one integer.
+    below 0, that add up to at most `high` (0: one integer), of which one is chosen by the rank `ranked`, where that is given.
     """
 
     low: int
@@ -380,6 +382,7 @@ class CellBound:
     weighted: bool = False
     united: bool = False
     bins: int = 0
+    ranked: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ def cell_bound(part: Part) -> CellBound:
             return _row_bound(part.row, width)
         case Elements(most=most):
             return CellBound(0, most, united=True)
-        case Bins(rows=rows, count=count):
-            return CellBound(0, rows << WEIGHT_BITS, bins=count)
+        case Bins(rows=rows, count=count, rank=rank):
+            return CellBound(0, rows << WEIGHT_BITS, bins=count, ranked=rank)
         case _:
             assert_never(part.cell)
 
@@ -145,6 +145,8 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
 
 
 def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
+    if cell.ranked is not None:
+        return ranked(cell, groups, bounds.listed if bounds.keyed else 1, adjacency)
     if cell.bins:
         return binned(cell, groups, bounds.listed, adjacency) if bounds.keyed else binned(cell, 1, 1, adjacency)
     if cell.united:
@@ -325,6 +327,40 @@ def spread(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacenc
             return most, 2 * cell.high
         case _:
             assert_never(adjacency)
+
+
+def ranked(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacency) -> Sensitivity:
+    """C12. Scores of bins by rank: how far a fraction q = a / b of a group's weight N lies outside what is below a bin and what is up to it.
+
+    Given   cells as in C10, in at most l0 groups (1 without GROUP BY), of K listed ones. The score of bin j is -max(0, b L_j - a N, a N - b U_j), L_j
+            the weight of the group below bin j, U_j that with the bin itself.
+    Claim   a score moves by at most m W, m = max(a, b - a) for add/remove, b for replace-one. For rising, superadditive f with f(0) = 0 the sum over
+            groups of f(max shift - min shift) is at most n f(r) for the result's spread (n, r): r = 2 m W; n is l0, or K if that is less; for
+            replace-one 2 l0, or K if that is less, unless 2 max(a, b - a) <= b.
+    Proof   A unit's cell adds v >= 0 of sum V <= W: b L_j - a N moves by b (its part below j) - a V, between -a W and (b - a) W, and a N - b U_j
+            likewise between -(b - a) W and a W. The largest of numbers moves by no more than the most that one of them does, so a score by
+            at most max(a, b - a) W either way, and two of them apart by twice that. Replace-one: each of the numbers moves by the difference of
+            two such moves, in [-b W, b W]. In a group of one data set alone it is as for add/remove, 2 max(a, b - a) W apart; c of these
+            besides g of both, c <= 2 (l0 - g): g f(2 b W) + c f(2 max(a, b - a) W) <= 2 l0 f(2 b W), and <= l0 f(2 b W) where
+            2 max(a, b - a) <= b, as then 2 f(x) <= f(2 x) takes two of them to one. Of K listed groups each counts once.
+    Tight   A median between rows at both ends: test_c12_add_remove_is_reached, test_c12_replace_one_is_reached. (All bins of a group move as far
+            under the least of the counts; no price reads that number.)
+    Source  Smith 2011 (the score); Gillenwater, Joseph and Kulesza 2021; the proof above.
+    """
+    if cell.ranked is None:
+        raise AssertionError("scores are those of a fraction")
+    part, whole = cell.ranked.numerator, cell.ranked.denominator
+    most = max(part, whole - part)
+    both = groups if listed is None else min(groups, max(1, listed))
+    match adjacency:
+        case Adjacency.ADD_REMOVE:
+            moved, touched = most * cell.high, both
+        case Adjacency.REPLACE_ONE:
+            moved, touched = whole * cell.high, 2 * groups if listed is None else min(2 * groups, max(1, listed))
+            both = both if 2 * most <= whole else touched
+        case _:
+            assert_never(adjacency)
+    return replace(_worst("C12", ((touched * cell.bins, moved),)), spreads=(both, 2 * moved))
 
 
 def groups_of_a_unit(bounds: Enforced) -> int:

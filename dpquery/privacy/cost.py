@@ -16,9 +16,9 @@ from dpquery.accounting.pure import choice_epsilon, laplace_epsilon
 from dpquery.accounting.zcdp import exponential_rho, gaussian_rho, laplace_epsilon_down, laplace_rho_up
 from dpquery.aggregates import mode
 from dpquery.errors import Refused
-from dpquery.mechanisms import Noise, selection_delta_up, threshold
+from dpquery.mechanisms import Noise, Randomness, selection_delta_up, threshold
 from dpquery.numbers import significant_up, sqrt_up
-from dpquery.plan.release import Aggregate, Ask, Choosing, Enforced, Mechanism, PrivateKeys, Randomness, Release
+from dpquery.plan.release import Aggregate, Ask, Choosing, Enforced, Mechanism, PrivateKeys, Release
 from dpquery.privacy.contribution import Sensitivity, enforced, groups_of_a_unit, sensitivities
 from dpquery.values.types import Adjacency
 
@@ -59,7 +59,7 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, release.modal)
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
     found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
     return min(found, key=_error if release.aggregates else _least_shown)
 
@@ -75,7 +75,7 @@ def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | Non
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, release.modal)
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
     choices = [choice for choice in _choices(release, ask) if rho is not None or not BY_RHO & {*choice}]
     found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
     return min(found, key=_error if release.aggregates else _least_shown)
@@ -87,7 +87,7 @@ class _Plan:
     sensitivities: tuple[Sensitivity, ...]
     shares: tuple[Fraction, ...]
     ask: Ask
-    modal: tuple[int, ...]
+    chosen: tuple[int, ...]
 
 
 def _possible(release: Release, ask: Ask) -> None:
@@ -108,7 +108,7 @@ def _possible(release: Release, ask: Ask) -> None:
 def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     """The mechanisms of the parts, in each way that is allowed: one for all, but for the selecting part where the statement names its own.
 
-    Of what modes alone read, one integer is chosen instead, unless the statement names a noise.
+    Of what modes alone read, one integer is chosen instead, unless the statement names a noise; of bins by rank one is chosen in any case.
     """
     pairs: list[tuple[Mechanism, Randomness]] = [(Mechanism.LAPLACE, Choosing.PERMUTE_AND_FLIP)]
     if ask.noise is not None:
@@ -116,8 +116,15 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     elif ask.delta > 0:
         pairs += [(Mechanism.GAUSSIAN, one) for one in ((Choosing.EXPONENTIAL, Mechanism.GAUSSIAN) if release.modal else (Mechanism.GAUSSIAN,))]
     selecting = release.keys.count if isinstance(release.keys, PrivateKeys) else None
-    own, parts = ask.selection, range(len(release.table.parts))
-    return [tuple(own if own and i == selecting else chosen if i in release.modal else added for i in parts) for added, chosen in pairs]
+    own, count = ask.selection, len(release.table.parts)
+    found = []
+    for added, chosen in pairs:
+        by_rank = Choosing.PERMUTE_AND_FLIP if added is Mechanism.LAPLACE else Choosing.EXPONENTIAL
+        each: list[Randomness] = [by_rank if i in release.ranked else chosen if i in release.modal else added for i in range(count)]
+        if own and selecting is not None:
+            each[selecting] = own
+        found.append(tuple(each))
+    return found
 
 
 def _error(priced: Priced) -> Fraction:
@@ -167,8 +174,8 @@ def _noised(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency, r
 
 
 def _error_of(noise: Noise, plan: _Plan, part: int) -> Fraction:
-    """The variance of a part's noise, about; of what modes read, the square of the lead that a value needs."""
-    if part in plan.modal:
+    """The variance of a part's noise, about; of what may be chosen, the square of the lead that a score needs."""
+    if part in plan.chosen:
         return Fraction(mode.lead(plan.bounds.cells[part].bins - 1, noise, USUAL)) ** 2
     return 2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter
 

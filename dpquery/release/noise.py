@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate, count, pairwise
 from typing import assert_never
 
 from dpquery.mechanisms import BitSource, choose, sample
-from dpquery.plan.release import Choosing, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
+from dpquery.plan.release import Bins, Choosing, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
 from dpquery.privacy.cost import Priced
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
@@ -24,7 +26,8 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
 
     Given   the exact sums, the noise and threshold that were charged, a source of independent bits.
     Claim   what is released is a function of the noisy vector: each exact integer of each part and group, those of bins without rows among them,
-            plus a draw of its own (M5), and of a part that is chosen from which of a group's integers that is (M7), never how large. Over listed keys
+            plus a draw of its own (M5), and of a part that is chosen from which of a group's integers, or of their scores by rank (C12), that is
+            (M7), never how large. Over listed keys
             it is all of that vector, over private keys the groups whose noisy count of units, less (minimum - 1), reaches the threshold.
     Proof   Exact integers leave this module as arguments of one addition each, or as scores of M7, whose result is all that is kept.
             Groups out of the key list are never looked up. The other parts of groups that do not pass are not drawn: as draws are independent,
@@ -34,6 +37,9 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     Source  Dwork et al. 2006 (Laplace mechanism); Korolova et al. 2009 (thresholds).
     """
     numbers = [part.numbers for part in release.table.parts]
+    exact = replace(
+        exact, ranks={i: part.cell.rank for i, part in enumerate(release.table.parts) if isinstance(part.cell, Bins) and part.cell.rank is not None}
+    )
     match release.keys:
         case NoKeys():
             return _all(((),), [0], exact, numbers, priced, bits)
@@ -54,7 +60,10 @@ def _all(keys: Sequence[Row], places: Sequence[int | None], exact: Exact, number
 
 
 def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int) -> list[int]:
-    """The exact integers of a part at these places among the groups, 0 where there is none: in a group without rows, in a bin without any."""
+    """The exact integers of a part at these places among the groups, 0 where there is none: in a group without rows, in a bin without any.
+
+    Of a part from which a bin is chosen by rank they are its scores.
+    """
     if part not in exact.bins:
         column = exact.sums[part]
         return [0 if i is None else column[i] for i in places]
@@ -62,6 +71,17 @@ def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int)
     for start, i in zip(count(0, numbers), places, strict=False):
         for bin, value in () if i is None else exact.bins[part][i].items():
             found[start + bin] = value
+    return _scores(found, numbers, exact.ranks[part]) if part in exact.ranks else found
+
+
+def _scores(sums: Sequence[int], each: int, rank: Fraction) -> list[int]:
+    """-max(0, b L - a N, a N - b U) of each bin, for the rank a / b: of a group's weight N, L lies below the bin, U below it and in it."""
+    a, b = rank.numerator, rank.denominator
+    found = list[int]()
+    for start in range(0, len(sums), each):
+        below = [0, *accumulate(sums[start : start + each])]
+        place = a * below[-1]
+        found += [-max(0, b * low - place, place - b * high) for low, high in pairwise(below)]
     return found
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from dpquery.aggregates.byrank import BY_RANK
 from dpquery.errors import Refused
 from dpquery.plan.draft import FIRST, Affine, AggregateAsk
 from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
-from dpquery.sql import aggregates
+from dpquery.sql import aggregates, quantiles
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
 from dpquery.sql.names import Scope, Statement, column_name, fold
@@ -33,6 +34,9 @@ class Keyed:
     nodes: tuple[exp.Expr, ...]
 
 
+BARLESS = (MODE, BY_RANK)  # a value among others has no ends; of a bin that is chosen nothing tells how far off it is
+
+
 @dataclass(slots=True)
 class Above(Lifter):
     """The same over one noisy table, whose aggregates are asked for as they are met."""
@@ -41,6 +45,7 @@ class Above(Lifter):
     keys: tuple[Keyed, ...] = field(kw_only=True)
     name: str = FIRST  # of the noisy table
     alias: str = "t"  # how it appears
+    choices: bool = False  # whether quantiles are chosen by rank
     asks: list[AggregateAsk] = field(default_factory=list)
 
     @property
@@ -91,6 +96,7 @@ class Above(Lifter):
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         """The aggregate's column; the same aggregate is asked for once."""
         made = aggregates.ask(self.statement, node, replace(self.scope, aliases=self.aliases), self.rel)
+        made = quantiles.by_rank(made) if self.choices else made
         for known in self.asks:
             if _same(known, made):
                 return exp.column(known.name, table="t")
@@ -119,7 +125,7 @@ class Above(Lifter):
             return Cell(name, self.kind(name))
         if not name.startswith("a"):
             return None
-        return Cell(name, self.kind(name), True, None if self.card(name) == MODE else Affine(name))  # a value among others has no ends
+        return Cell(name, self.kind(name), True, None if self.card(name) in BARLESS else Affine(name))
 
     def chosen(self, node: exp.Expr) -> bool:
         return isinstance(node, exp.Column) and node.name.startswith("a") and self.card(node.name) == MODE

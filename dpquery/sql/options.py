@@ -24,7 +24,7 @@ NAMES = (
     *("min_privacy_units_per_group", "group_selection_strategy", "group_selection_epsilon", "noise", "confidence_level"),
 )
 STRATEGIES = {"PUBLIC_GROUPS": None, "LAPLACE_THRESHOLD": Mechanism.LAPLACE, "GAUSSIAN_THRESHOLD": Mechanism.GAUSSIAN}
-NOISES = {"LAPLACE": Mechanism.LAPLACE, "GAUSSIAN": Mechanism.GAUSSIAN}
+NOISES = {"LAPLACE": Mechanism.LAPLACE, "GAUSSIAN": Mechanism.GAUSSIAN, "EXPONENTIAL": None}  # which adds none where something can be chosen
 GREATEST_EPSILON = 50
 MOST = 10**9  # groups, rows and units that a limit may name
 JOIN_ROWS = 1_000
@@ -32,7 +32,8 @@ JOIN_ROWS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The options of a statement, typed; None where it is silent. `public` says PUBLIC_GROUPS, `threshold` one of the other strategies."""
+    """The options of a statement, typed; None where it is silent. `public` says PUBLIC_GROUPS, `threshold` one of the other strategies, `choices`
+    that quantiles are chosen by rank."""
 
     price: Options
     groups: int | None
@@ -42,6 +43,7 @@ class Chosen:
     unit: Name | None
     public: bool
     threshold: bool
+    choices: bool
     given: Mapping[str, Option]
 
 
@@ -72,6 +74,7 @@ def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
         unit=_unit(statement, given),
         public=has_strategy and strategy is None,
         threshold=has_strategy and strategy is not None,
+        choices="noise" in given and _text(given["noise"]) == "EXPONENTIAL",
         given=given,
     )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlglot import Token, TokenType, exp
 
+from dpquery.aggregates.byrank import BY_RANK
+from dpquery.plan.draft import AggregateAsk
 from dpquery.sql.fields import take
 from dpquery.sql.indexed import PLACE
 from dpquery.sql.refuse import SEARCHED
@@ -45,6 +48,11 @@ NAMES = (
     "percentile_cont",
     "percentile_disc",
 )
+
+
+def by_rank(ask: AggregateAsk) -> AggregateAsk:
+    """The ask, a quantile's with its bin chosen by rank instead of read off noisy counts; a list stays as it is."""
+    return replace(ask, card=BY_RANK) if ask.card == "quantile" and not ask.listed else ask
 
 
 def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:

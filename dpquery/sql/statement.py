@@ -139,7 +139,9 @@ def _block(
     named = [(title_, node) for _, title_, node in items]
     keys, distinct = _keys(statement, whole, clauses, named, scope)
     alias = f"r{next(statement.copies)}" if inner else "t"
-    above = Above(statement, scope, aliases, window, partial(readers.inner, env=env), rel=whole.rel, keys=keys, name=name, alias=alias)
+    above = Above(
+        statement, scope, aliases, window, partial(readers.inner, env=env), rel=whole.rel, keys=keys, name=name, alias=alias, choices=chosen.choices
+    )
     parts = split.Parts(named, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, distinct)
     post = split.post(above, parts, inner)
     if not keys and not above.asks:

@@ -18,7 +18,7 @@ from audit_tester import Array, Found, by_histogram, claims, judged
 from choice_laws import losses
 
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.release import Choosing, ListedKeys
+from dpquery.plan.release import Bins, Choosing, ListedKeys
 from dpquery.privacy import calibrate, contribution
 from dpquery.privacy.cost import Priced
 from dpquery.release import noise
@@ -34,6 +34,9 @@ SHAPES: Mapping[str, str] = {
     "exponential": f"{CLAUSE}(rho = 0.125, delta = 1e-6) mode(k) FROM orders WHERE {TWO}",
     "three values": f"SELECT mode(k) FROM orders WHERE k IN ('a', 'g', 'e') AND {NEAR}",
     "key of the unit": f"SELECT c, mode(k) FROM orders JOIN people USING (pid) WHERE {TWO} GROUP BY c",
+    "median by rank": f"{CLAUSE}(noise = EXPONENTIAL) median(plus) FROM orders WHERE oid < 100",
+    "upper decile by rank": f"{CLAUSE}(noise = EXPONENTIAL) quantile_disc(signed, 0.9) FROM orders",
+    "median by rank, in rho": f"{CLAUSE}(noise = EXPONENTIAL, rho = 0.125, delta = 1e-6) median(plus) FROM orders WHERE oid < 100",
     "half the price": f"SELECT mode(k, epsilon => 0.5), mode(signed > 0, epsilon => 0.5) FROM orders WHERE {TWO}",
 }
 SHARP = {"add_remove": ("permute and flip of a tie", "exponential"), "replace_one": ("permute and flip", "exponential")}
@@ -60,10 +63,18 @@ def scores(pair: Pair, side: int) -> list[list[list[int]]]:
     """By part and group the integers that are chosen from."""
     table, exact = pair.prepared.blocks[0].release.table, pair.sums[side]
     keys = laid_out(pair)
-    return [
-        [[dict(zip(exact.keys, exact.bins[part], strict=True)).get(key, {}).get(bin, 0) for bin in range(table.parts[part].numbers)] for key in keys]
-        for part in range(len(table.parts))
-    ]
+    groups = [dict(zip(exact.keys, own, strict=True)) for own in (exact.bins[part] for part in range(len(table.parts)))]
+    sums = [[[own.get(key, {}).get(bin, 0) for bin in range(part.numbers)] for key in keys] for own, part in zip(groups, table.parts, strict=True)]
+    return [[by_rank(group, part.cell) for group in own] for own, part in zip(sums, table.parts, strict=True)]
+
+
+def by_rank(sums: list[int], cell: object) -> list[int]:
+    """How far the rank lies outside each bin, where one is chosen by that."""
+    if not isinstance(cell, Bins) or cell.rank is None:
+        return sums
+    ends = [(sum(sums[:j]), sum(sums[: j + 1])) for j in range(len(sums))]
+    wanted = cell.rank * sum(sums)
+    return [int(cell.rank.denominator * min(0, wanted - low, high - wanted)) for low, high in ends]
 
 
 def laid_out(pair: Pair) -> list[tuple[object, ...]]:
@@ -82,9 +93,10 @@ def loss(pair: Pair) -> float:
 
 def released(pair: Pair, side: int, drawn: Priced) -> Array:
     """So many releases: the place that is chosen, releases by parts and groups."""
-    release, own = pair.prepared.blocks[0].release, scores(pair, side)
-    keys = tuple((at,) for at in range(COUNT * len(laid_out(pair))))
-    bins = {part: tuple(dict(enumerate(group)) for group in groups) * COUNT for part, groups in enumerate(own)}
+    release, exact, groups = pair.prepared.blocks[0].release, pair.sums[side], laid_out(pair)
+    own = [[dict(zip(exact.keys, exact.bins[part], strict=True)).get(key, {}) for key in groups] for part in range(len(release.table.parts))]
+    keys = tuple((at,) for at in range(COUNT * len(groups)))
+    bins = {part: tuple(each) * COUNT for part, each in enumerate(own)}
     shown = noise.add(Exact(keys, ((),) * len(own), bins), replace(release, keys=ListedKeys(keys, "")), drawn, SystemBits())
     numbers = [part.numbers for part in release.table.parts]
     places = [np.array(column).reshape(-1, n).argmax(axis=1).reshape(COUNT, -1) for column, n in zip(shown.sums, numbers, strict=True)]

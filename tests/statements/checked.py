@@ -75,7 +75,8 @@ def check(made: World, statement: Statement, salt: int, down: Lower = lower, who
     ready = _tried(made, MAIN, statement, salt, down)
     if isinstance(ready, Refused):
         unit = ready.code == "UNIT_AS_OUTPUT" and any(key.value.reads <= statement.units for key in statement.keys)
-        assert unit or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
+        barless = ready.code == "DP_INTERVAL" and "EXPONENTIAL" in statement.dp  # a quantile by rank
+        assert unit or barless or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
         _same_refusal(made, statement, ready)
         return ready.code
     results = {name: _exact(made, name, ready) for name in made.variants}
@@ -226,16 +227,22 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
 
 def chosen(release: Release, exact: Exact, ready: Ready) -> None:
     """What modes read is chosen where no noise is named; at any epsilon, one of the largest integers of each group."""
-    sure = replace(ready.priced, noises=tuple(CERTAIN if i in release.modal else SILENT for i in range(len(ready.priced.noises))))
+    parts = (*release.modal, *release.ranked)
+    sure = replace(ready.priced, noises=tuple(CERTAIN if i in parts else SILENT for i in range(len(ready.priced.noises))))
     noisy = noise.add(exact, release, sure, SystemBits())
-    for part in release.modal:
+    for part in parts:
         own = dict(zip(exact.keys, exact.bins[part], strict=True))
         count = release.table.parts[part].numbers
         for i, key in enumerate(noisy.keys):
             ones = noisy.sums[part][i * count : (i + 1) * count]
             place, sums = ones.index(1), own.get(key, {})
             assert sum(ones) == 1
-            assert sums.get(place, 0) == max(sums.values(), default=0), f"{key}: {place} is chosen, of {sums}"
+            if part in release.modal:
+                assert sums.get(place, 0) == max(sums.values(), default=0), f"{key}: {place} is chosen, of {sums}"
+            else:
+                below = sum(value for bin, value in sums.items() if bin < place)
+                wanted = release.table.parts[part].cell.rank * sum(sums.values())  # type: ignore[union-attr]
+                assert below <= wanted <= below + sums.get(place, 0), f"{key}: {place} is chosen for {wanted}, of {sums}"
 
 
 def _equal(have: Any, want: Any, card: str) -> bool:

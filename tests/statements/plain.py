@@ -53,6 +53,7 @@ class Summed:
     clamped: bool
     other: Summed | None = None
     width: int = 1  # of the bins of a quantile
+    by_rank: bool = False
     values: tuple[Any, ...] = ()  # of which a mode is one
 
 
@@ -147,14 +148,14 @@ def summed(agg: Agg, aggregate: Aggregate, release: Release, obedient: bool) -> 
     kind, step = row.value.type, row.step
     spec = agg.value.bare.spec if agg.value.bare else None
     bounds = (Fraction(agg.per_row[0]), Fraction(agg.per_row[1])) if agg.per_row else spec.bounds if spec else None
-    width = aggregate.quantile.widths[-1] if aggregate.quantile else 1
+    width, by_rank = aggregate.quantile.widths[-1] if aggregate.quantile else 1, aggregate.card == "quantile_by_rank"
     if bounds is None:
-        return Summed(agg, step, kind, row.low, row.high, clamped=not obedient, width=width)
+        return Summed(agg, step, kind, row.low, row.high, clamped=not obedient, width=width, by_rank=by_rank)
     low, high = ceil(bounds[0] / step), floor(bounds[1] / step)
     if low > high:
         low = high = floor((bounds[0] + bounds[1]) / 2 / step + Fraction(1, 2))
     assert (low, high) == (row.low, row.high), f"{agg.dp}: rows in [{row.low}, {row.high}] instead of [{low}, {high}]"
-    return Summed(agg, step, kind, low, high, clamped=True, width=width)
+    return Summed(agg, step, kind, low, high, clamped=True, width=width, by_rank=by_rank)
 
 
 def _only(aggregate: Aggregate, place: int) -> Aggregate:
@@ -353,6 +354,8 @@ def _quantile(one: Summed, q: Fraction, units: Sequence[Sequence[int]], most: in
     step, tiny = one.step, Fraction(1, 10**9)
     rows = sorted((x, Fraction(min(most, len(own)) * WEIGHT // len(own), WEIGHT)) for own in units for x in own)
     number = sum((w for _, w in rows), Fraction(0))
+    if one.by_rank:
+        return _by_rank(one, rows, q * number, number)
     rank = max(ceil(q * number - tiny), 1) - 1 if one.agg.discrete else q * (number - 1)
     rank = min(Fraction(floor(q * number + tiny)), number - 1) if one.agg.upper else rank
     places = [floor(rank) + Fraction(1, 2), floor(rank) + Fraction(1 if one.agg.discrete else 3, 2)] if number >= 1 else [q * number]
@@ -362,6 +365,16 @@ def _quantile(one: Summed, q: Fraction, units: Sequence[Sequence[int]], most: in
         ends = [Fraction(floor(end + Fraction(1, 2))) for end in ends]
     found = Near(ends[0] * step)
     found.low, found.high = float((ends[0] - one.width + 1) * step), float((ends[1] + one.width - 1) * step)
+    return found
+
+
+def _by_rank(one: Summed, rows: Sequence[tuple[int, Fraction]], place: Fraction, number: Fraction) -> Near:
+    """The bins on whose ranks the place lies: those of the rows around it, and the empty ones between; beyond the last row, up to the bounds."""
+    tie = Fraction(1, 10**9)
+    low = _value_at(rows, place - tie) if rows and place > tie else one.low
+    high = _value_at(rows, place + tie) if rows and place < number - tie else one.high
+    found = Near(low * one.step)
+    found.low, found.high = float((low - one.width + 1) * one.step), float((high + one.width - 1) * one.step)
     return found
 
 

@@ -385,8 +385,8 @@ def _options(g: Grammar, rel: Rel, scope: Scope, listed: Sequence[bool], kept: b
 def _price(g: Grammar, public: bool, selected: bool) -> dict[str, str]:
     """Options that change price and noise, and so nothing of an answer without noise."""
     found: dict[str, str] = {}
-    if g.chance(0.1):
-        found["noise"] = g.random.choice(["LAPLACE", "'gaussian'"])
+    if g.chance(0.15):
+        found["noise"] = g.random.choice(["LAPLACE", "'gaussian'", "EXPONENTIAL"])
     if g.chance(0.1):
         found["confidence_level"] = "0.9"
     if public and g.chance(0.1):
