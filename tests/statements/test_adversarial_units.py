@@ -79,7 +79,9 @@ def made() -> Iterator[World]:
         _unit(con, at, 2, ("US", (0, 3), 1, "7", "2", "0.5", "3"))
         _unit(con, at, 3, ("DE", (1, 4), 2, "-1", "3", "-1", "5"))
         _unit(con, at, 1, UNITS[name])
-    yield World(Random(0), {}, loaded(SCHEMA), con, obedient=False)
+    made = World(Random(0), {}, loaded(SCHEMA), obedient=False)
+    made.con = con
+    yield made
     con.close()
 
 

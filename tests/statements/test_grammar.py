@@ -26,7 +26,7 @@ from released import lists
 from several import ABOVE, combined, usable
 from sought import LEAVES, NAMES_OF_FROM, is_made, with_views
 from sqlglot import exp
-from statements import about, attempted, statement
+from statements import about, attempted
 from worlds import World, world
 
 from dpquery.aggregates import CARDS
@@ -55,7 +55,6 @@ def made() -> tuple[tuple[Statement, Question | None], ...]:
                 found.append((random, read(random.dp, one.schema)))
             except Refused:
                 found.append((random, None))
-        one.con.close()
     return tuple(found)
 
 
@@ -80,7 +79,7 @@ def several() -> tuple[Question, ...]:
     for i, above in enumerate(ABOVE):
         one = world(i % WORLDS)
         views(one)
-        plain = [random for j in range(12) if usable(random := statement(one, f"several {i}/{j}"))]
+        plain = [random for j in range(12) if usable(random := attempted(Grammar(Random(f"several {i}/{j}"), one)))]
         for a, b in pairwise(plain):
             with suppress(Refused):
                 found.append(read(combined(above, a, b).dp, one.schema))
@@ -92,7 +91,6 @@ def several() -> tuple[Question, ...]:
         found += [read(f"SELECT {times}count({some}) / count(*) AS share FROM {unit}", one.schema) for times in ("", "100 * ")]
         found += [read(text, one.schema) for text in lists(one)]
         found.append(read(f"SELECT count(*) / count(DISTINCT uid) AS n FROM {unit}", one.schema))
-        one.con.close()
     return tuple(found)
 
 

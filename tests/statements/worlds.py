@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -97,7 +98,6 @@ class World:
     random: Random
     tables: dict[str, TableSpec]
     schema: Schema
-    con: duckdb.DuckDBPyConnection
     obedient: bool  # every value keeps what the schema declares
     removed: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -107,6 +107,15 @@ class World:
     whole: str = ""  # of the schema, with its views
     views: dict[str, Any] = field(default_factory=dict)  # by name, as the grammar knows them
     materialised: list[str] = field(default_factory=list)  # public relations that stand as tables just now
+    filling: list[str] = field(default_factory=list)  # statements that fill the engine
+
+    @cached_property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The engine with the data in it, filled when it is first asked: to make statements none is needed."""
+        con = engine()
+        for text in self.filling:
+            con.execute(text)
+        return con
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -373,7 +382,7 @@ def world(seed: int) -> World:
     others = {f"r{i}": (str(units[i]), draw.bag(str(units[i]), 6)) for i in (0, 1)}
     hostile = [unit for unit in extremes(tables["people"].column("uid")) if unit is not None]
     fuzzed = {f"f{i}": (unit, draw.bag(unit, 3, fuzz=True)) for i, unit in enumerate(hostile)}
-    made = World(random, tables, loaded(text), engine(), obedient, joined_rows=joined, text=text)
+    made = World(random, tables, loaded(text), obedient, joined_rows=joined, text=text)
     _stage(made, {**bags, **others, **fuzzed}, draw.nobody(), draw.publics())
     everyone = [*bags, "nobody"]
     _variant(made, MAIN, everyone)
@@ -407,10 +416,10 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 def _stage(made: World, bags: Mapping[str, tuple[str, Bag]], nobody: Bag, publics: Bag) -> None:
     """All rows of all neighbours in catalogue `stage`, each with its bag and its owner."""
-    made.con.execute("ATTACH ':memory:' AS stage")
+    made.filling.append("ATTACH ':memory:' AS stage")
     for table in made.tables.values():
         columns = ", ".join(f'"{c.name}" {c.physical}' for c in table.columns)
-        made.con.execute(f'CREATE TABLE stage.main."{table.name}" (__bag VARCHAR, __u VARCHAR, {columns})')
+        made.filling.append(f'CREATE TABLE stage.main."{table.name}" (__bag VARCHAR, __u VARCHAR, {columns})')
         rows: list[Sequence[Cell]] = [("nobody", None, *row) for row in nobody.get(table.name, publics.get(table.name, []))]
         for tag, (unit, bag) in bags.items():
             rows += [
@@ -419,43 +428,43 @@ def _stage(made: World, bags: Mapping[str, tuple[str, Bag]], nobody: Bag, public
         made.random.shuffle(rows)
         if rows:
             values = ", ".join(f"({', '.join('NULL' if cell is None else quoted(cell) for cell in row)})" for row in rows)
-            made.con.execute(f'INSERT INTO stage.main."{table.name}" VALUES {values}')
+            made.filling.append(f'INSERT INTO stage.main."{table.name}" VALUES {values}')
 
 
 def _variant(made: World, catalogue: str, tags: Sequence[str]) -> None:
-    made.con.execute(f"ATTACH ':memory:' AS {catalogue}")
+    made.filling.append(f"ATTACH ':memory:' AS {catalogue}")
     listed = ", ".join(quoted(tag) for tag in tags)
     for table in made.tables.values():
         where = "" if table.unit is None else f" WHERE __bag IN ({listed})"
-        made.con.execute(f'CREATE TABLE {catalogue}.main."{table.name}" AS SELECT * EXCLUDE (__bag, __u) FROM stage.main."{table.name}"{where}')
+        made.filling.append(f'CREATE TABLE {catalogue}.main."{table.name}" AS SELECT * EXCLUDE (__bag, __u) FROM stage.main."{table.name}"{where}')
 
 
 def _shuffled(made: World, tags: Sequence[str]) -> None:
     """The rows of the data set in another order, each private table in pieces, so that several threads read it."""
-    made.con.execute(f"ATTACH ':memory:' AS {SHUFFLED}")
+    made.filling.append(f"ATTACH ':memory:' AS {SHUFFLED}")
     listed = ", ".join(quoted(tag) for tag in tags)
     for table in made.tables.values():
         rows = f'SELECT * EXCLUDE (__bag, __u) FROM stage.main."{table.name}"'
         if table.unit is None:
-            made.con.execute(f'CREATE TABLE {SHUFFLED}.main."{table.name}" AS {rows}')
+            made.filling.append(f'CREATE TABLE {SHUFFLED}.main."{table.name}" AS {rows}')
             continue
         rows += f" WHERE __bag IN ({listed})"
         for piece in range(THREADS):
             kept = f"{rows} AND hash(rowid) % {THREADS} = {piece} ORDER BY hash(rowid, 1)"
-            made.con.execute(f'CREATE TABLE {SHUFFLED}.main."{table.name} {piece}" AS {kept}')
+            made.filling.append(f'CREATE TABLE {SHUFFLED}.main."{table.name} {piece}" AS {kept}')
         pieces = " UNION ALL ".join(f'SELECT * FROM {SHUFFLED}.main."{table.name} {piece}"' for piece in range(THREADS))
-        made.con.execute(f'CREATE VIEW {SHUFFLED}.main."{table.name}" AS {pieces}')
+        made.filling.append(f'CREATE VIEW {SHUFFLED}.main."{table.name}" AS {pieces}')
 
 
 def _clean(made: World) -> None:
     """Catalogue `clean`: what plain SQL may be asked of. Rows that reach a unit, with that unit beside them; NaN is NULL."""
-    made.con.execute("ATTACH ':memory:' AS clean")
+    made.filling.append("ATTACH ':memory:' AS clean")
     for table in made.tables.values():
         unit = made.tables["people"].column("uid").physical
         head = "" if table.unit is None else f"CAST(__u AS {unit}) AS __u, "
         where = "" if table.unit is None else " WHERE __u IS NOT NULL AND __bag NOT LIKE 'r%' AND __bag NOT LIKE 'f%'"
         items = ", ".join(_cleaned(c) for c in table.columns)
-        made.con.execute(f'CREATE TABLE clean.main."{table.name}" AS SELECT {head}{items} FROM stage.main."{table.name}"{where}')
+        made.filling.append(f'CREATE TABLE clean.main."{table.name}" AS SELECT {head}{items} FROM stage.main."{table.name}"{where}')
 
 
 def _cleaned(column: ColumnSpec) -> str:
