@@ -179,8 +179,8 @@ class Trial:
 @cache
 def _shared(room: Path) -> bytes:
     """All that may change what a test reaches, but its own file: the product, and what the room's tests share."""
-    tests = [path for path in [*HERE.glob("tests/*.py"), *room.glob("*.py")] if not path.name.startswith("test_")]
-    product = [path for folder in config().source_paths for path in (HERE / folder).rglob("*.py")]
+    tests = [path for path in [*room.parent.glob("*.py"), *room.glob("*.py")] if not path.name.startswith("test_")]
+    product = [path for folder in config().source_paths for path in (MADE / folder).rglob("*.py")]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(tests) + sorted(product))).digest()
 
 
