@@ -45,12 +45,12 @@ class Clauses:
     qualify: exp.Qualify | None
 
 
-def check_none(node: exp.Select, clauses: Clauses) -> None:
+def check_none(clauses: Clauses) -> None:
     """Refuses these clauses over public tables."""
     for name in CLAUSES:
         value = getattr(clauses, name)
         if not unset(value):
-            raise unread(node, name, value)
+            raise unread(value, name, value)
 
 
 def asked(items: Sequence[exp.Expr], clauses: Clauses) -> bool:

@@ -69,7 +69,7 @@ def selected(
         if isinstance(node, exp.Expr):
             aliases.setdefault(fold(name), node)
         texts.append(f"{cast_to(text, value.type)} AS c{len(made)}")
-        made.append(_renewed(statement, name, value))
+        made.append(renewed(statement, name, value))
     condition = "" if where is None else f" WHERE {text_of(where, scope, called)}"
     sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(texts)} FROM ({side.sql}) AS q{condition}"
     frame = Frame((Source("", tuple(Field(c.name, c) for c in made), place),))
@@ -182,7 +182,7 @@ def _id(value: Scalar) -> int:
     return value.id
 
 
-def _renewed(statement: Statement, name: str, value: Scalar) -> Column:
+def renewed(statement: Statement, name: str, value: Scalar) -> Column:
     """The column that an item becomes: an unmodified one keeps what is declared about it."""
     if isinstance(value, Column):
         return replace(value, id=next(statement.ids), name=name)

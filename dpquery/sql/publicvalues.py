@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -11,8 +11,10 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Join, Lookup, Public
 from dpquery.plan.scalar import Column
 from dpquery.sql import public
+from dpquery.sql.dialect import parse_view
+from dpquery.sql.env import Env
 from dpquery.sql.fields import take
-from dpquery.sql.names import Field, Frame, Scope, Source, Statement, declared, fold, identifier
+from dpquery.sql.names import Field, Frame, Scope, Source, Statement, declared, fold, identifier, view
 from dpquery.sql.peruser import lifted
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, Open, Side
@@ -34,13 +36,13 @@ EXTREMES: dict[type[exp.Expr], str] = {exp.Min: "min", exp.Max: "max"}
 INSTEAD = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or VARIANCE of public rows"
 
 
-def seated(statement: Statement, side: Bound, where: exp.Expr | None, others: Container[str], read: From) -> tuple[Bound, exp.Expr | None]:
-    """The relation with a column for each such value, and WHERE with these columns in their places. `others` are names of WITH queries."""
-    if where is None or not any(_is_public(statement, one, others) for one in values(where)):
+def seated(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, read: From) -> tuple[Bound, exp.Expr | None]:
+    """The relation with a column for each such value, and WHERE with these columns in their places."""
+    if where is None or not any(_is_public(statement, one, env) for one in values(where)):
         return side, where
     holder = exp.paren(where)  # a copy
     for old, new in list(zip(values(where), values(holder.this), strict=True)):
-        if not _is_public(statement, old, others):
+        if not _is_public(statement, old, env):
             continue
         found = _value(statement, _inner(old), read)
         name = f"public_{next(statement.publics)}"
@@ -67,14 +69,26 @@ def _inner(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _is_public(statement: Statement, node: exp.Expr, others: Container[str]) -> bool:
-    """Whether all that a subquery reads are declared public tables."""
+def _is_public(statement: Statement, node: exp.Expr, env: Env) -> bool:
+    """Whether all that a subquery reads are public tables, itself or through WITH queries and views."""
     while isinstance(node, exp.Subquery):
         node = node.this
+    return isinstance(node, exp.Select) and _reads_public(statement, node, env)
+
+
+def _reads_public(statement: Statement, node: exp.Expr, env: Env) -> bool:
     tables = [below.this for below in node.find_all(exp.Table)]
-    names = [identifier(one) if isinstance(one, exp.Identifier) else "" for one in tables]
-    found = [None if fold(name) in others else declared(statement, name) for name in names]
-    return isinstance(node, exp.Select) and bool(found) and all(table is not None and table.public for table in found)
+    return bool(tables) and all(isinstance(one, exp.Identifier) and _is_public_name(statement, identifier(one), env) for one in tables)
+
+
+def _is_public_name(statement: Statement, name: str, env: Env) -> bool:
+    if fold(name) in env.queries:
+        query, inside = env.queries[fold(name)]
+        return _reads_public(statement, query.this, inside)
+    table, text = declared(statement, name), view(statement, name)
+    if table is not None or text is None or fold(name) in env.views:
+        return table is not None and table.public
+    return _reads_public(statement, parse_view(text), Env(views=env.views | {fold(name)}))
 
 
 def _value(statement: Statement, node: exp.Expr, read: From) -> Open:
@@ -94,13 +108,13 @@ def _value(statement: Statement, node: exp.Expr, read: From) -> Open:
         kept = f" WHERE {public.text_of(test, scope, called)}"
     made, texts = list[Column](), list[str]()
 
-    def aggregate(below: exp.Expr) -> Column:
-        text, column = _aggregate(statement, below, scope, called)
+    def made_of(below: exp.Expr) -> Column:
+        text, column = aggregate(statement, below, scope, called)
         texts.append(f"{public.cast_to(text, column.type)} AS c{len(texts)}")
         made.append(column)
         return column
 
-    item = lifted(items[0].this if isinstance(items[0], exp.Alias) else items[0], is_aggregate, aggregate)
+    item = lifted(items[0].this if isinstance(items[0], exp.Alias) else items[0], is_aggregate, made_of)
     one = Open(f"SELECT {', '.join(texts)} FROM ({side.sql}) AS q{kept}", tuple(made), Frame((Source("", ()),)), side.tables)
     value = expression(item, Scope(one.frame, statement), "a subquery's SELECT")
     if value.type.kind in (Kind.INTERVAL, Kind.NULL):
@@ -108,7 +122,7 @@ def _value(statement: Statement, node: exp.Expr, read: From) -> Open:
     return public.selected(statement, one, [("value", item, value)], None, False, 0)
 
 
-def _aggregate(statement: Statement, node: exp.Expr, scope: Scope, called: dict[int, str]) -> tuple[str, Column]:
+def aggregate(statement: Statement, node: exp.Expr, scope: Scope, called: dict[int, str]) -> tuple[str, Column]:
     """The aggregate of public rows as text, and its column."""
     if isinstance(node, exp.Count):
         return _count(statement, node, scope, called)

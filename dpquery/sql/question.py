@@ -22,13 +22,14 @@ from dpquery.sql.env import Env, alias_of, named_item
 from dpquery.sql.feeds import fed, listed
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
+from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, scratch, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.publicvalues import values
 from dpquery.sql.select import query, relation, star, tables
 from dpquery.sql.semi import reads_outside
 from dpquery.sql.sides import Bound, Open, Released
-from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses, whole_number
+from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses
 from dpquery.sql.titles import title
 from dpquery.sql.windows import window
 

@@ -11,12 +11,13 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
-from dpquery.sql import literals, peruser, public, semi
+from dpquery.sql import literals, peruser, public, publicrows, semi
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
 from dpquery.sql.joinkinds import step
 from dpquery.sql.joins import chained
+from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
 from dpquery.sql.partners import conjoined
 from dpquery.sql.publicvalues import seated
@@ -177,15 +178,25 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         return literals.values(statement, node)
     if not isinstance(node, exp.Select):
         raise _other(statement, node)
-    items, clause, distinct, first, joins, where, *rest = take(node, "expressions", "with_", "distinct", "from_", "joins", "where", *peruser.CLAUSES)
+    known = ("expressions", "with_", "distinct", "from_", "joins", "where", *peruser.CLAUSES)
+    items, clause, distinct, first, joins, where, *rest = take(node, *known, *publicrows.ENDS)
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
     bare = first is None and not any(isinstance(item, exp.Star) for item in items)
     side = literals.nothing(statement) if bare else tables(statement, first, joins or (), test, inside, node)
     scope = Scope(side.frame, statement)
-    clauses = peruser.Clauses(*rest)
+    clauses = peruser.Clauses(*rest[:3])
+    if isinstance(side, Open) and side.released is None:
+        rows = _several(statement, side, items, clauses, test, distinct)
+        if rows is None:
+            rows = _public(statement, side, _items(statement, items, scope), test, distinct, scope)
+        check_unread(statement, clause, inside)
+        order, limit, offset = rest[3:]
+        limits = whole_number(statement, limit, "LIMIT"), whole_number(statement, offset, "OFFSET")
+        return publicrows.first(statement, rows, order, limits, limit or offset or node)
+    take(node, *known)
     if isinstance(side, Open):
-        peruser.check_none(node, clauses)
+        peruser.check_none(clauses)
         columns = _items(statement, items, scope)
         check_unread(statement, clause, inside)
         return _public(statement, side, columns, test, distinct, scope)
@@ -268,7 +279,7 @@ def valued(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) 
         _, first, joins, test = take(node, "expressions", "from_", "joins", "where")
         return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], env, node)
 
-    return seated(statement, side, where, env.queries, read)
+    return seated(statement, side, where, env, read)
 
 
 def _fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
@@ -311,6 +322,26 @@ def _public(statement: Statement, side: Open, items: Sequence[Item], test: exp.E
     return public.selected(
         statement, side, [(name, node if node is not None else value, value) for name, node, value in items], test, distinct is not None, 0
     )
+
+
+def _several(
+    statement: Statement, side: Open, nodes: Sequence[exp.Expr], clauses: peruser.Clauses, test: exp.Expr | None, distinct: exp.Distinct | None
+) -> Open | None:
+    """The groups of public rows; None where each row stands for itself."""
+    peruser.check_none(replace(clauses, group=None, having=None))
+    if clauses.group is None and clauses.having is None and not any(is_aggregate(below) for node in nodes for below in node.walk()):
+        return None
+    for node in nodes:
+        window = node.find(exp.Window)
+        if window is not None:
+            message = "a window over public rows is not supported"
+            raise statement.refuse("WINDOW", message, window, "GROUP BY in a subquery of its own, joined by its keys")
+        if star(statement, node, side.frame) is not None:
+            raise statement.refuse("STAR", "a star beside GROUP BY is not supported", node, "the keys by name")
+    _check_distinct(statement, distinct)
+    named = [(name or title(inner), inner) for name, inner in (named_item(statement, node) for node in nodes)]
+    having = None if clauses.having is None else take(clauses.having, "this")[0]
+    return publicrows.grouped(statement, side, named, clauses.group, having, test, distinct is not None)
 
 
 def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tuple[Item, ...]:

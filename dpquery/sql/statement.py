@@ -21,7 +21,8 @@ from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
 from dpquery.sql.env import Env, named_item
 from dpquery.sql.feeds import Readers, fed, key_table
-from dpquery.sql.fields import peek, take
+from dpquery.sql.fields import take
+from dpquery.sql.limits import whole_number
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
 from dpquery.sql.rowwise import conjunct_nodes
@@ -30,8 +31,6 @@ from dpquery.sql.sides import Bound, Open
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
 from dpquery.sql.windows import window
-
-GREATEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +99,6 @@ def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
         whole_number(statement, limit, "LIMIT"),
         whole_number(statement, offset, "OFFSET"),
     )
-
-
-def whole_number(statement: Statement, node: exp.Expr | None, clause: str) -> int | None:
-    """The literal number of LIMIT or OFFSET."""
-    if node is None:
-        return None
-    if isinstance(node, exp.Fetch):
-        _, value, more = take(node, "direction", "count", "limit_options")
-        value = value or exp.Literal.number(1)
-        more = more if more is not None and (peek(more, "percent") or peek(more, "with_ties")) else None
-    else:
-        value, more = take(node, "expression", "limit_options")
-    if more is not None:
-        percent, ties, _ = take(more, "percent", "with_ties", "rows")
-        code, words = ("LIMIT_PERCENT", "LIMIT in percent") if percent else ("WITH_TIES", "WITH TIES") if ties else ("LIMIT", "this form of LIMIT")
-        raise statement.refuse(code, f"{words} is not supported", node, "LIMIT with a number of rows")
-    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
-    if not text.isdigit() or int(text[:20]) > GREATEST:
-        raise statement.refuse("LIMIT", f"{clause} takes a literal whole number", node, f"{clause} 10")
-    return int(text)
 
 
 # ---- the block -----------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,80 @@
+"""Subqueries over several rows of public tables: exact, for nothing; noise off, each answer is the plain engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from test_sql_several import BY_ITEM, SCHEMA, TABLES, plain
+
+import dpquery
+from dpquery.errors import Refused
+
+MARKS = "CREATE TABLE marks AS SELECT ['a', 'b', 'c', NULL][1 + i % 4] AS item, i AS size, ['x', 'y'][1 + i % 2] AS side FROM range(11) t(i)"
+PUBLIC = "  marks: {public: true, columns: {item: {type: string}, size: {type: integer, lower: 0, upper: 20}, side: {type: string}}}\n"
+COUNTED = "SELECT item, COUNT(*) AS n, SUM(size) AS s, MAX(size) AS m FROM marks WHERE size > 1 GROUP BY item"
+N, BY = "SELECT COUNT(*) AS c FROM orders ", "SELECT item, COUNT(*) AS c FROM orders "
+ANSWERED = (
+    f"SELECT k.n, COUNT(*) AS c FROM orders JOIN ({COUNTED}) AS k USING (item) GROUP BY k.n ORDER BY 1",
+    f"{N}JOIN ({COUNTED} HAVING n > 2 AND MIN(size) < 5) AS k USING (item)",
+    f"{N}WHERE item IN (SELECT item FROM marks GROUP BY item HAVING COUNT(*) > 2)",
+    f"{N}WHERE item NOT IN (SELECT item FROM marks WHERE item IS NOT NULL GROUP BY item HAVING COUNT(DISTINCT side) > 1)",
+    f"{BY}WHERE item IN (SELECT item FROM marks ORDER BY item LIMIT 4) GROUP BY item ORDER BY 1",
+    f"{BY}WHERE item IN (SELECT DISTINCT item FROM marks ORDER BY item DESC LIMIT 2 OFFSET 1) GROUP BY 1 ORDER BY 1",
+    f"WITH k AS ({COUNTED}), top AS (SELECT item, s FROM k ORDER BY s DESC, item LIMIT 2) {BY}JOIN top USING (item) GROUP BY item ORDER BY 1",
+    "SELECT w, COUNT(*) AS c FROM orders JOIN (SELECT UPPER(item) AS w, LOWER(UPPER(item)) AS item, MEDIAN(size) FROM marks GROUP BY UPPER(item)) "
+    "USING (item) GROUP BY w ORDER BY 1",
+    f"{N}AS o JOIN (SELECT side || '!' AS what, 2 * MAX(size) - 1 AS top FROM marks GROUP BY side) AS k ON o.amount < k.top",
+    f"{N}WHERE EXISTS (SELECT 1 FROM marks GROUP BY item HAVING COUNT(*) > 2)",
+    f"{N}WHERE amount > (SELECT MAX(n) * 50 FROM ({COUNTED}))",
+    f"WITH k AS ({COUNTED}) SELECT COUNT(*) AS c FROM orders WHERE amount > (SELECT MAX(n) * 50 FROM k) AND item <> (SELECT MIN(item) FROM k)",
+    f"{N}WHERE amount > (SELECT 100 * COUNT(*) FROM early)",
+    f"{N}JOIN (SELECT MAX(item) AS item FROM marks) USING (item)",
+    f"SELECT r.item, k.n FROM ({BY_ITEM}) AS r JOIN ({COUNTED}) AS k USING (item) ORDER BY 1",
+)
+REFUSED = {
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item, size FROM marks GROUP BY item) USING (item)": "NOT_GROUPED",
+    "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks LIMIT 2)": "LIMIT_IN_SUBQUERY",
+    "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks ORDER BY size LIMIT 2)": "ORDER_BY_IN_SUBQUERY",
+    "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks ORDER BY random())": "ORDER_BY_IN_SUBQUERY",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT *, COUNT(*) FROM marks GROUP BY ALL) USING (item)": "STAR",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item, FIRST(size) FROM marks GROUP BY item) USING (item)": "SCALAR_SUBQUERY",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item, COUNT(*) OVER () AS n FROM marks) USING (item)": "WINDOW",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item FROM marks GROUP BY item QUALIFY COUNT(*) > 1) USING (item)": "QUALIFY",
+    "SELECT COUNT(*) FROM (SELECT user_id FROM orders ORDER BY user_id LIMIT 2)": "LIMIT_IN_SUBQUERY",
+    "SELECT COUNT(*) FROM (SELECT user_id FROM orders JOIN marks USING (item) ORDER BY user_id)": "ORDER_BY_IN_SUBQUERY",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("public_rows")
+    with duckdb.connect(str(path / "several.duckdb")) as con:
+        con.execute(f"{TABLES}; {MARKS}")
+    (path / "several.yaml").write_text(SCHEMA.replace("views:", f"{PUBLIC}views:"))
+    dpquery.create_ledger(path / "several.yaml")
+    return path
+
+
+@pytest.fixture(scope="module")
+def con(folder: Path) -> Iterator[dpquery.Connection]:
+    with dpquery.connect(folder / "several.yaml") as found:
+        yield found
+
+
+@pytest.mark.parametrize("sql", ANSWERED)
+def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, folder: Path, sql: str) -> None:
+    answer = con.query(sql)
+    with duckdb.connect(str(folder / "several.duckdb"), read_only=True) as other:
+        if "early" in sql:
+            other.execute("CREATE TEMP VIEW early AS SELECT item, title FROM kinds WHERE place < 3")
+        assert plain(answer.fetchall()) == plain(other.execute(sql).fetchall())
+
+
+@pytest.mark.parametrize("sql", REFUSED)
+def test_what_is_not_sound_is_refused(con: dpquery.Connection, sql: str) -> None:
+    with pytest.raises(Refused) as refused:
+        con.query(sql)
+    assert refused.value.code == REFUSED[sql]
