@@ -10,7 +10,7 @@ from typing import assert_never
 from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, walk
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, output, walk
 from dpquery.plan.release import (
     Aggregate,
     Bounding,
@@ -29,7 +29,7 @@ from dpquery.plan.release import (
     RowWeights,
     UnitTable,
 )
-from dpquery.plan.scalar import Column
+from dpquery.plan.scalar import Call, Column, columns, conjuncts
 from dpquery.privacy.contribution import enforced, sensitivities
 from dpquery.privacy.later import any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
@@ -291,6 +291,7 @@ def _warnings(release: Release, contributions: Contributions, partial: str) -> t
     bounding, keys = release.table.bounding, release.keys
     if any(isinstance(rel, CapRows) for rel in walk(release.table.input)):
         said.append(f"A join keeps at most {contributions.join_rows} rows of each unit on either side (join_rows_per_unit); others are left out.")
+    said += [_product(rel, contributions.join_rows) for rel in walk(release.table.input) if isinstance(rel, Match) and _on_the_unit_alone(rel)]
     if isinstance(keys, ListedKeys | ReleasedKeys) and partial:
         said.append(f"Rows whose key is not in the key list ({partial}) are left out.")
     if isinstance(bounding, GroupCap) and bounding.idle is None and not contributions.groups_given:
@@ -301,3 +302,23 @@ def _warnings(release: Release, contributions: Contributions, partial: str) -> t
             cuts.setdefault(cut, []).append(aggregate.label)
     said += [f"{', '.join(dict.fromkeys(labels))}: {cut}." for cut, labels in cuts.items()]
     return tuple(said)
+
+
+def _on_the_unit_alone(rel: Match) -> bool:
+    """Whether a join with a cap compares nothing for equality but what all rows of a unit agree on."""
+    if not isinstance(rel.left, CapRows) and not isinstance(rel.right, CapRows):
+        return False
+    sides = {column.id for column in output(rel.left)}, {column.id for column in output(rel.right)}
+    known = fixed(rel.left) | fixed(rel.right)
+    for test in conjuncts(rel.on):
+        if isinstance(test, Call) and test.function == "eq":
+            read = {column.id for column in columns(test)}
+            if read & sides[0] and read & sides[1] and not read <= known:
+                return False
+    return True
+
+
+def _product(rel: Match, rows: int) -> str:
+    left, right = (" with ".join(dict.fromkeys(below.table for below in walk(side) if isinstance(below, Scan))) for side in (rel.left, rel.right))
+    what = f"Each row of {left} meets each row of {right} of the same unit, as their join has no other equality"
+    return f"{what}: a product, of at most {rows} rows of each unit on either side."

@@ -1,4 +1,4 @@
-"""The conditions of a join: ON, USING, NATURAL, and the equalities of WHERE that count in it; and what is visible above it."""
+"""The conditions of a join: ON, USING, NATURAL; and what is visible above it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dpquery.errors import Refused
 from dpquery.plan import functions
 from dpquery.plan.coerce import Mismatch
 from dpquery.plan.scalar import Column, Scalar, conjuncts
-from dpquery.sql.fields import take
 from dpquery.sql.fulljoins import either
 from dpquery.sql.joinkinds import How, Step, at
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
@@ -19,7 +17,8 @@ from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import equality
 
 
-def _joined_frame(left: Frame, right: Frame, merged: Sequence[Merged]) -> Frame:
+def joined_frame(left: Frame, right: Frame, merged: Sequence[Merged] = ()) -> Frame:
+    """What is visible above a join."""
     sources = sorted((*left.sources, *right.sources), key=lambda s: s.place)
     replaced = {fold(m.name) for m in merged}
     kept = [m for m in (*left.merged, *right.merged) if fold(m.name) not in replaced]
@@ -40,7 +39,7 @@ def conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tu
             merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
         except Mismatch as wrong:
             raise statement.refuse(wrong.code, f"column {name!r} of both sides: {wrong.message}", at(one.node), wrong.instead) from None
-    frame = _joined_frame(left, right, merged)
+    frame = joined_frame(left, right, merged)
     scope = Scope(frame, statement)
     on = tuple(part for node in conjunct_nodes(one.on) for part in conjuncts(condition(node, scope, "ON")))
     return tuple(equal), on, frame
@@ -73,29 +72,6 @@ def _value(left: Scalar, right: Scalar, how: How) -> Scalar:
 
 def _places(frame: Frame, name: str) -> frozenset[int]:
     return frozenset(s.place for s in frame.sources if any(fold(f.name) == fold(name) for f in s.fields))
-
-
-def equalities_of(where: exp.Expr | None) -> tuple[exp.Expr, ...]:
-    """The top-level conditions of WHERE that are plain equalities of two columns."""
-    found = []
-    for node in conjunct_nodes(where):
-        if isinstance(node, exp.EQ):
-            left, right = take(node, "this", "expression")
-            if isinstance(left, exp.Column) and isinstance(right, exp.Column):
-                found.append(node)
-    return tuple(found)
-
-
-def visible(statement: Statement, frame: Frame, nodes: Sequence[exp.Expr]) -> tuple[Scalar, ...]:
-    """Those of the conditions all of whose names are visible already."""
-    scope, found = Scope(frame, statement), []
-    for node in nodes:
-        try:
-            if all(scope.find(column) is not None for column in take(node, "this", "expression")):
-                found.append(condition(node, scope, "WHERE"))
-        except Refused:
-            continue  # read again, and refused there, once all of FROM is visible
-    return tuple(found)
 
 
 def across(condition_: Scalar, public_columns: Sequence[Column]) -> bool:

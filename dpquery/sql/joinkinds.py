@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from sqlglot import exp
 
 from dpquery.sql.fields import take
-from dpquery.sql.names import Statement
+from dpquery.sql.names import Source, Statement
 from dpquery.sql.refuse import place
 from dpquery.sql.sides import Side
 
@@ -31,13 +32,38 @@ class Step:
     """One join as written: what is joined, how, and on what. `bare` is a comma or (`crossed`) a CROSS JOIN: its condition can only stand in WHERE."""
 
     node: exp.Join
-    right: Side
+    right: Side | Chain
     how: How
     on: exp.Expr | None
     using: tuple[exp.Identifier, ...]
     natural: bool = False
     bare: bool = False
     crossed: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is an inner join that keeps all columns apart, on conditions of rows: then it may as well be made later."""
+        queries = self.on is not None and self.on.find(exp.Query, exp.Subquery) is not None
+        return self.how is How.INNER and not self.using and not self.natural and not queries
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Relations as written, joined from left to right."""
+
+    first: Side | Chain
+    steps: tuple[Step, ...] = ()
+
+
+def sources(joined: Side | Chain) -> Iterator[Source]:
+    """The relations whose columns are visible above. Partners of SEMI and ANTI JOIN are not."""
+    if not isinstance(joined, Chain):
+        yield from joined.frame.sources
+        return
+    yield from sources(joined.first)
+    for one in joined.steps:
+        if one.how not in HALVES:
+            yield from sources(one.right)
 
 
 OTHER_KINDS = {
@@ -46,7 +72,7 @@ OTHER_KINDS = {
 }
 
 
-def step(statement: Statement, node: exp.Join, right: Side) -> Step:
+def step(statement: Statement, node: exp.Join, right: Side | Chain) -> Step:
     """The join as written; refuses kinds that are not supported, each by its own code."""
     _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
     words = [str(word).upper() for word in (side, kind, method) if word]

@@ -1,4 +1,4 @@
-"""FROM: joins of public and private relations.
+"""Two relations of FROM joined, public or private.
 
 Private ones join within the privacy unit only, shown by lineage and never by names; the plan adds the equality of units itself.
 """
@@ -6,100 +6,105 @@ Private ones join within the privacy unit only, shown by lineage and never by na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-from sqlglot import exp
+from dataclasses import replace
 
 from dpquery.errors import Refused
 from dpquery.plan import functions
-from dpquery.plan.rel import Join, Lookup, Match
+from dpquery.plan.rel import Join, Keep, Lookup, Match, output
 from dpquery.plan.scalar import Column, Scalar, columns, conjuncts
+from dpquery.privacy.rows import rows_per_unit
 from dpquery.sql import public
 from dpquery.sql.fed import fed_keys
 from dpquery.sql.fulljoins import MOST_NODES, full, size
-from dpquery.sql.joinconditions import across, conditions, equalities_of, visible
+from dpquery.sql.joinconditions import across, conditions, joined_frame
 from dpquery.sql.joinkinds import HALVES, MIRRORED, How, Step, at
 from dpquery.sql.names import Field, Frame, Scope, Statement, fold
 from dpquery.sql.partners import conjoined, partnered, tied, untied
 from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each, substituted
+from dpquery.sql.terms import Term, between, holds, kept_back, read, scope_of, within
 
 
-def chained(statement: Statement, first: Side, steps: Sequence[Step], where: exp.Expr | None) -> Side:
-    """All relations of FROM joined. JOIN binds tighter than a comma, so each chain of JOINs is joined first, the chains after that."""
-    equalities, chains = equalities_of(where), [_Chain(first, [])]
-    for one in steps:
-        if one.bare and not one.crossed:
-            chains.append(_Chain(one.right, [], one))
-        else:
-            chains[-1].steps.append(one)
-    sides = [_left_to_right(statement, chain.first, chain.steps, equalities) for chain in chains]
-    rest = [replace(chain.step, right=side) for chain, side in zip(chains, sides, strict=True) if chain.step is not None]
-    return _left_to_right(statement, sides[0], rest, equalities)
-
-
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """What stands between two commas; `step` is the comma."""
-
-    first: Side
-    steps: list[Step]
-    step: Step | None = None
-
-
-def _left_to_right(statement: Statement, side: Side, steps: Sequence[Step], equalities: Sequence[exp.Expr]) -> Side:
-    """The joins in turn. A condition-less one waits until WHERE connects it to what is there already, a public one until the next condition."""
-    waiting: list[Step] = []
-    for one in steps:
-        _check_aliases(statement, side.frame, one)
-        if one.bare and _unconnected(statement, side, one.right, equalities):
-            waiting.append(one)
-            continue
-        if not one.bare:
-            side, waiting = _crossed(statement, side, waiting, equalities)
-        if waiting and not one.bare:
-            break
-        side, waiting = _settled(statement, combined(statement, side, one, equalities), waiting, equalities)
-    side, waiting = _crossed(statement, side, waiting, equalities)
-    if waiting:
-        raise _unit_missing(statement, side, waiting[0].right, waiting[0])
-    return side
-
-
-def _crossed(statement: Statement, side: Side, waiting: list[Step], equalities: Sequence[exp.Expr]) -> tuple[Side, list[Step]]:
-    """The relation with the public ones joined that nothing connects, and the private ones that still wait."""
-    for one in waiting:
-        if isinstance(side, Open) or isinstance(one.right, Open):
-            rest = [w for w in waiting if w is not one]
-            return _crossed(statement, *_settled(statement, combined(statement, side, one, equalities), rest, equalities), equalities)
-    return side, waiting
-
-
-def _settled(statement: Statement, side: Side, waiting: list[Step], equalities: Sequence[exp.Expr]) -> tuple[Side, list[Step]]:
-    """The relation with all those joined that are connected by now, and those that still wait."""
-    for one in waiting:
-        if not _unconnected(statement, side, one.right, equalities):
-            rest = [w for w in waiting if w is not one]
-            return _settled(statement, combined(statement, side, one, equalities), rest, equalities)
-    return side, waiting
-
-
-def combined(statement: Statement, left: Side, one: Step, equalities: Sequence[exp.Expr] = ()) -> Side:
-    """Two relations joined."""
-    _check_aliases(statement, left.frame, one)
+def combined(statement: Statement, left: Side, right: Side, one: Step, where: Sequence[Term]) -> Side:
+    """Two relations joined as written. `where` are conditions of WHERE that mean the same below all later joins."""
     if one.how in HALVES:
-        return _half(statement, left, one)
-    match left, one.right:
+        return _half(statement, left, right, one)
+    match left, right:
         case Open(), Open():
-            _check_read(statement, left, one.right, one)
-            return _public(statement, left, one.right, one)
+            _check_read(statement, left, right, one)
+            return _public(statement, left, right, one)
         case Bound(), Open():
-            return _lookup(statement, left, one.right, one, one.how, equalities)
+            return _lookup(statement, left, right, one, one.how, where)
         case Open(), Bound():
-            return _lookup(statement, one.right, left, one, MIRRORED[one.how], equalities)
+            return _lookup(statement, right, left, one, MIRRORED[one.how], where)
         case Bound(), Bound():
-            return _match(statement, left, one.right, one, equalities)
+            return _match(statement, left, right, one, where)
         case _:
             raise AssertionError("a relation is public or private")
+
+
+def met(statement: Statement, left: Side, right: Side, one: Step, tests: Sequence[Term], where: Sequence[Term]) -> Side | None:
+    """Two relations in an inner join on these conditions, all columns apart; None where nothing ties the units of two private ones."""
+    frame = joined_frame(left.frame, right.frame)
+    match left, right:
+        case Open(), Open():
+            _check_read(statement, left, right, one)
+            names = public.places(left, right)
+            read(statement, tests, frame)
+            texts = [public.text_of(t.node, scope_of(statement, t, frame), names) for t in tests]
+            return public.joined(left, right, "INNER", texts, frame)
+        case (Bound() as bound, Open() as side) | (Open() as side, Bound() as bound):
+            _check_kept(statement, bound, False, one)
+            made, shown = closed(statement, side)
+            frame = joined_frame(bound.frame, shown)
+            on = read(statement, tests, frame)
+            if side.released is not None:
+                said = read(statement, [t for t in tests if t.clause == "ON"], frame)
+                on = tuple(c for c in on if c in said or across(c, made.columns))
+                made, frame = fed_keys(statement, side.released, made, frame, on, at(one.node))
+            return Bound(Lookup(applied(statement, bound, where).rel, made, Join.INNER, conjoined(on)), frame, bound.kept)
+        case Bound(), Bound():
+            on = read(statement, tests, frame)
+            if not any(tied(statement, c, left, right) for c in on):
+                return None
+            _check_kept(statement, left, False, one)
+            _check_kept(statement, right, False, one)
+            return _inner(statement, left, right, on, frame, where)
+        case _:
+            raise AssertionError("a relation is public or private")
+
+
+def _inner(statement: Statement, left: Bound, right: Bound, tests: Sequence[Scalar], frame: Frame, where: Sequence[Term]) -> Bound:
+    """Two private relations in an inner join. Where a cap may cut their rows, what reads one side alone is applied below it."""
+    single = one_each(left.rel, tests) or one_each(right.rel, tests)
+    on = untied(statement, tests, left, right)
+    if not single and _several(left, right):
+        left, right = applied(statement, left, where), applied(statement, right, where)
+        left, on = _filtered(left, on)
+        right, on = _filtered(right, on)
+    return Bound(Match(left.rel, right.rel, Join.INNER, conjoined(on), single), frame, left.kept | right.kept)
+
+
+def _several(left: Bound, right: Bound) -> bool:
+    return rows_per_unit(left.rel) != 1 and rows_per_unit(right.rel) != 1
+
+
+def applied(statement: Statement, side: Bound, where: Sequence[Term]) -> Bound:
+    """The rows for which those conditions hold that read this relation alone. One that keeps public rows stays as it is."""
+    found = () if side.kept else within(where, side)
+    if not found:
+        return side
+    true = holds(side.rel, side.kept)
+    predicate = conjoined([test for test in read(statement, found, side.frame) if not true(test)])
+    return side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
+
+
+def _filtered(side: Bound, tests: Sequence[Scalar]) -> tuple[Bound, tuple[Scalar, ...]]:
+    """The relation with those conditions applied that read it alone, and the others."""
+    own = frozenset(output(side.rel))
+    found = [test for test in tests if columns(test) and columns(test) <= own]
+    rest = tuple(test for test in tests if test not in found)
+    predicate = conjoined(found)
+    return (side if predicate is None else replace(side, rel=Keep(side.rel, predicate))), rest
 
 
 def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> None:
@@ -108,13 +113,6 @@ def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> Non
         message = "released rows join private ones directly, one list at a time"
         instead = "the private table first; or both joined in a subquery of their own, (SELECT .. FROM released JOIN ..)"
         raise statement.refuse("RELEASED_JOIN", message, at(one.node), instead)
-
-
-def _check_aliases(statement: Statement, frame: Frame, one: Step) -> None:
-    known = {fold(s.alias) for s in frame.sources if s.alias}
-    for source in one.right.frame.sources:
-        if fold(source.alias) in known:
-            raise statement.refuse("DUPLICATE_ALIAS", f"two relations are called {source.alias!r}", at(one.node), "an alias of its own for each")
 
 
 # ---- public with public, private with public -----------------------------------------------------------------------------------------
@@ -139,27 +137,26 @@ def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     return public.joined(left, right, "FULL", texts, substituted(frame, {**found}), made)
 
 
-def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, equalities: Sequence[exp.Expr]) -> Bound:
-    """A private relation with a public one; `how` is seen from the private side.
-
-    Equalities of WHERE between the two sides of an inner join count in ON as well: they stay in WHERE, and so mean the same there.
-    """
+def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, where: Sequence[Term]) -> Bound:
+    """A private relation with a public one; `how` is seen from the private side."""
     if how is How.FULL:
         message = "FULL JOIN would keep rows of a public table, which belong to nobody, beside private ones without a partner"
         raise statement.refuse("FULL_JOIN", message, at(one.node), "a LEFT JOIN from the side whose rows are to be kept")
     _check_kept(statement, bound, how is How.LEFT, one)
     made, shown = closed(statement, side)
-    left, right = (shown, bound.frame) if isinstance(one.right, Bound) else (bound.frame, shown)
+    left, right = (bound.frame, shown) if bound.frame.sources[0].place < shown.sources[0].place else (shown, bound.frame)
     equal, others, frame = conditions(statement, left, right, one)
     if how is How.INNER:
-        others = (*others, *(c for c in visible(statement, frame, equalities) if across(c, made.columns) and c not in (*equal, *others)))
+        found = read(statement, between(where, bound, side), frame)
+        others = (*others, *(c for c in found if c not in (*equal, *others) and (side.released is None or across(c, made.columns))))
     on = conjoined((*equal, *others))
     if side.released is not None:
         made, frame = fed_keys(statement, side.released, made, frame, conjuncts(on), at(one.node))
+    rel = applied(statement, bound, kept_back(where) if how is How.RIGHT else where).rel
     if how is How.LEFT:
-        return Bound(Lookup(bound.rel, made, Join.LEFT, on), frame, bound.kept)
+        return Bound(Lookup(rel, made, Join.LEFT, on), frame, bound.kept)
     kept = bound.kept | {made.name} if how is How.RIGHT else bound.kept
-    return Bound(Lookup(bound.rel, made, Join.INNER, on), frame, kept)
+    return Bound(Lookup(rel, made, Join.INNER, on), frame, kept)
 
 
 def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> None:
@@ -172,31 +169,31 @@ def _check_kept(statement: Statement, bound: Bound, keeps: bool, one: Step) -> N
 # ---- private with private ------------------------------------------------------------------------------------------------------------
 
 
-def _half(statement: Statement, left: Side, one: Step) -> Side:
+def _half(statement: Statement, left: Side, right: Side, one: Step) -> Side:
     """SEMI and ANTI JOIN: left rows with a partner, or without one. Only the left side is visible above."""
-    match left, one.right:
+    match left, right:
         case Open(), Open():
-            _check_read(statement, left, one.right, one)
-            return replace(_public(statement, left, one.right, one), frame=left.frame)
+            _check_read(statement, left, right, one)
+            return replace(_public(statement, left, right, one), frame=left.frame)
         case Open(), Bound():
             message = f"{one.how.name} JOIN would keep rows of a public table by what is private"
             raise statement.refuse("SEMI_PUBLIC", message, at(one.node), "the private table on the left")
         case Bound(), Open():
-            right, shown = closed(statement, one.right)
+            made, shown = closed(statement, right)
             equal, others, _ = conditions(statement, left.frame, shown, one)
-            found = partnered(statement, left, right, (*equal, *others), one.how is How.ANTI)
+            found = partnered(statement, left, made, (*equal, *others), one.how is How.ANTI)
         case Bound(), Bound():
-            equal, others, _ = conditions(statement, left.frame, one.right.frame, one)
-            found = partnered(statement, left, one.right, (*equal, *others), one.how is How.ANTI)
+            equal, others, _ = conditions(statement, left.frame, right.frame, one)
+            found = partnered(statement, left, right, (*equal, *others), one.how is How.ANTI)
         case _:
             raise AssertionError("a relation is public or private")
     _check_kept(statement, left, False, one)
     if found is None:
-        raise _unit_missing(statement, left, one.right, one)
+        raise unit_missing(statement, left, right, one)
     return found
 
 
-def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalities: Sequence[exp.Expr]) -> Bound:
+def _match(statement: Statement, left: Bound, right: Bound, one: Step, where: Sequence[Term]) -> Bound:
     """Two private relations within the unit. RIGHT is LEFT with the sides exchanged."""
     _check_kept(statement, left, one.how is How.LEFT, one)
     _check_kept(statement, right, one.how is How.RIGHT, one)
@@ -206,34 +203,29 @@ def _match(statement: Statement, left: Bound, right: Bound, one: Step, equalitie
         left = computed(statement, left)
     equal, others, frame = conditions(statement, left.frame, right.frame, one)
     tests = (*equal, *others)
-    shown = tests if one.how is not How.INNER else (*tests, *visible(statement, frame, equalities))
+    shown = tests if one.how is not How.INNER else (*tests, *read(statement, between(where, left, right), frame))
     if not any(tied(statement, c, left, right) for c in shown):
-        raise _unit_missing(statement, left, right, one)
+        raise unit_missing(statement, left, right, one)
+    if one.how is How.INNER:
+        return _inner(statement, left, right, tuple(dict.fromkeys(shown)), frame, where)
     on = untied(statement, tests, left, right)
     single = one_each(left.rel, tests) or one_each(right.rel, tests)
     if one.how is How.FULL:
         if 2 * size(left.rel) + 2 * size(right.rel) > MOST_NODES:
             raise statement.refuse("TOO_COMPLEX", "so many FULL JOINs on one another are not supported", at(one.node), "fewer, or LEFT JOINs")
         return full(statement, left, right, on, frame, single)
-    join = Join.INNER if one.how is How.INNER else Join.LEFT
     first, second = (right, left) if one.how is How.RIGHT else (left, right)
-    return Bound(Match(first.rel, second.rel, join, conjoined(on), single), frame, left.kept | right.kept)
-
-
-def _unconnected(statement: Statement, left: Side, right: Side, equalities: Sequence[exp.Expr]) -> bool:
-    """Whether no equality in WHERE, nor a condition that holds already, ties the units of two private relations, or columns of other ones."""
-    frame = Frame((*left.frame.sources, *right.frame.sources), (*left.frame.merged, *right.frame.merged))
-    found = visible(statement, frame, equalities)
-    if isinstance(left, Bound) and isinstance(right, Bound):
-        return not any(tied(statement, c, left, right) for c in found)
-    one, other = ({c.id for s in each.frame.sources for f in s.fields for c in columns(f.value)} for each in (left, right))
-    return not any({c.id for c in columns(test)} & one and {c.id for c in columns(test)} & other for test in found)
+    if not single and _several(left, right):
+        first, second = applied(statement, first, where), applied(statement, second, kept_back(where))
+        second, on = _filtered(second, on)
+    return Bound(Match(first.rel, second.rel, Join.LEFT, conjoined(on), single), frame, left.kept | right.kept)
 
 
 PLAIN = "the unit's column in both relations and its equality in ON, or the tables of the path joined directly, in a subquery if need be"
 
 
-def _unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Refused:
+def unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Refused:
+    """The refusal of a join of two private relations whose units nothing ties, with the condition that would."""
     message = "two private relations join on their privacy unit only, as a condition of its own (not under OR, not computed, not the null side)"
     text = suggestion(statement, left, right)
     if text is None:

@@ -337,6 +337,8 @@ def test_warnings_word_by_word() -> None:
     joined = Match(ORDERS, WORLD.scan("orders"), Join.INNER, None)
     assert release(joined, [ITEM], [units()]).warnings == (
         "A join keeps at most 10 rows of each unit on either side (join_rows_per_unit); others are left out.",
+        "Each row of orders meets each row of orders of the same unit, as their join has no other equality: a product, of at most 10 rows"
+        " of each unit on either side.",
         "Each unit counts in at most 2 groups (max_groups_contributed); its other groups are left out.",
     )
     assert release(ORDERS, [ITEM], [units()], listed=[("x",)], partial="half a list").warnings == (
