@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
-from dpquery.plan.scalar import Column, Scalar, conjuncts, walk
+from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.schema.model import Table, ViaUnit
 from dpquery.sql import literals, peruser, public, publicrows, semi
 from dpquery.sql.chains import chained
@@ -19,13 +19,12 @@ from dpquery.sql.fields import take
 from dpquery.sql.joinkinds import step
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
-from dpquery.sql.partners import conjoined
 from dpquery.sql.publicvalues import seated
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
 from dpquery.sql.stacks import stacked
-from dpquery.sql.terms import holds
+from dpquery.sql.terms import unapplied
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
@@ -235,15 +234,9 @@ def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env,
     """The rows for which the conditions of WHERE are true: first those on the row itself, then those on a subquery's rows."""
     scope = Scope(side.frame, statement, aliases or {})
     tests = [test for node in nodes if (test := semi.test_of(node)) is not None]
-    predicate = _conditions(side, [condition(node, scope, "WHERE") for node in nodes if semi.test_of(node) is None])
+    predicate = unapplied(side, [condition(node, scope, "WHERE") for node in nodes if semi.test_of(node) is None])
     own = side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
     return semi.kept_by(statement, own, tests, scope, lambda query_, outer: _inner(statement, query_, outer, env))
-
-
-def _conditions(side: Bound, tests: Sequence[Scalar]) -> Scalar | None:
-    """The conditions as one, without those that a join has applied already."""
-    true = holds(side.rel, side.kept)
-    return conjoined([part for test in tests for part in conjuncts(test) if not true(part)])
 
 
 def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi.Inner:

@@ -17,8 +17,9 @@ from dpquery.plan.scalar import Scalar, conjuncts
 from dpquery.privacy.locality import owning
 from dpquery.sql.joinkinds import How, Step
 from dpquery.sql.names import Frame, Scope, Source, Statement, column_name, fold
+from dpquery.sql.partners import conjoined
 from dpquery.sql.rowwise import condition, conjunct_nodes
-from dpquery.sql.sides import Side, equality, facts
+from dpquery.sql.sides import Bound, Side, equality, facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +125,9 @@ def holds(rel: Private, kept: frozenset[str]) -> Callable[[Scalar], bool]:
         return test in known or (pair is not None and pair[0].id in own and pair[1].id in own)
 
     return true
+
+
+def unapplied(side: Bound, tests: Sequence[Scalar]) -> Scalar | None:
+    """The conditions as one, without those that a join has applied already."""
+    true = holds(side.rel, side.kept)
+    return conjoined([part for test in tests for part in conjuncts(test) if not true(part)])
