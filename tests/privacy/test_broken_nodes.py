@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 import pytest
 import random_plans as rp
 
 from dpquery.errors import Fault
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Semi, Stack, Windowed, output
-from dpquery.plan.release import Ask
+from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Semi, Stack, Windowed, output
+from dpquery.plan.release import Ask, Key, ReleasedKeys
 from dpquery.plan.scalar import Column, Scalar
-from dpquery.privacy import together
+from dpquery.privacy import Facts, bound, lemmas, resolve, together
 from dpquery.privacy.locality import fixed, local, owning
-from dpquery.values.types import INTEGER
+from dpquery.privacy.resolve import capped, filled
+from dpquery.values.types import INTEGER, Adjacency
 
 WORLD = rp.World(Random(4))
 USERS, ORDERS, REGIONS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.public("regions")
 UID, COUNTRY, AGE = output(USERS)
-_, ORDERED_BY, _, AMOUNT, _ = output(ORDERS)  # foreign to USERS
+_, ORDERED_BY, ITEM, AMOUNT, _ = output(ORDERS)  # foreign to USERS
 NEW = Column(970, "new", INTEGER)
 READS = "an expression reads what its relation does not hold"
 
@@ -142,3 +146,66 @@ def test_releases_are_priced_in_the_unit_of_their_statement() -> None:
             together._share(ask, whole)
     assert together._share(Ask(Fraction(0), epsilon=Fraction(1, 3)), Ask(Fraction(0), epsilon=Fraction(2, 3))) == Fraction(1, 2)
     assert together._share(Ask(Fraction(0), rho=Fraction(1, 3)), Ask(Fraction(0), rho=Fraction(2, 3))) == Fraction(1, 2)
+
+
+# ---- bounds are put in below every node ----------------------------------------------------------------------------------------------
+
+
+def looked_up(below: Private, fanout: int | None) -> Lookup:
+    return Lookup(below, REGIONS, Join.INNER, None, fanout)
+
+
+@pytest.mark.lemma("R4")
+def test_fan_outs_are_filled_in_on_both_sides() -> None:
+    facts = Facts({REGIONS.name: 7})
+    open_, full = (looked_up(USERS, fanout) for fanout in (None, 7))
+    assert filled(Semi(open_, looked_up(ORDERS, None), None), facts) == Semi(full, looked_up(ORDERS, 7), None)
+    assert filled(Semi(open_, REGIONS, None), facts) == Semi(full, REGIONS, None)
+    for how in Merge:
+        opened, closed = (Stack(looked_up(USERS, n), looked_up(ORDERS, n), (NEW,), (AGE,), (AMOUNT,), how) for n in (None, 7))
+        assert filled(opened, facts) == closed
+
+
+@pytest.mark.lemma("R5")
+def test_joins_are_capped_on_both_sides() -> None:
+    """Below a semi join and below a stack, as anywhere else."""
+    several = Match(ORDERS, WORLD.scan("items"), Join.INNER, None)
+    held = capped(several, 9)
+    assert held == replace(several, left=CapRows(several.left, 9), right=CapRows(several.right, 9))
+    assert capped(Semi(several, several, None), 9) == Semi(held, held, None)
+    assert capped(Semi(several, REGIONS, None), 9) == Semi(held, REGIONS, None)
+    for how in Merge:
+        assert capped(Stack(several, several, (), (), (), how), 9) == Stack(held, held, (), (), (), how)
+
+
+@pytest.mark.lemma("R1")
+def test_how_many_groups_there_are() -> None:
+    """One without keys, those of a list, of a list that is filled later as many as it can have; None where private rows say."""
+    key, later = Key("item", COUNTRY, COUNTRY.type), WORLD.released(Filling.KEYS, INTEGER, COUNTRY.type)
+    asks = (AggregateAsk("a0", "count(*)", "count", None, None),)
+
+    def draft(*keys: Key, listed: Public | None = None) -> Draft:
+        return Draft(USERS, keys, (), asks, Contributions(2, 1, 9), listed=listed)
+
+    rows = tuple((f"i{i}",) for i in range(9))
+    assert resolve._listed(draft(), Facts({})) == 1
+    assert resolve._listed(draft(key), Facts({})) is None
+    assert resolve._listed(draft(key), Facts({}, rows)) == 9
+    assert resolve._listed(draft(key, listed=later), Facts({})) == resolve.MOST_KEYS
+    made = bound(draft(key, listed=later), Facts({}, None, "a list"), Adjacency.ADD_REMOVE)
+    assert made.keys == ReleasedKeys(later, "a list")
+
+
+@pytest.mark.lemma("R2")
+def test_lemmas_name_what_sets_and_choices_rest_on() -> None:
+    key, limits = Key("country", COUNTRY, COUNTRY.type), Contributions(2, 1, 9)
+
+    def named(card: str, **more: Any) -> set[str]:
+        ask = AggregateAsk("a0", card, card, AMOUNT, None, **more)
+        found = bound(
+            Draft(ORDERS, (replace(key, value=ITEM),), (), (ask,), limits), Facts({}, tuple((f"i{i}",) for i in range(9))), Adjacency.ADD_REMOVE
+        )
+        return {lemma for lemma in lemmas(found) if lemma[0] == "C"}
+
+    assert named("distinct") == {"C1", "C2", "C3", "C6", "C9"}
+    assert named("mode", values=(1, 2, 3)) == {"C1", "C2", "C3", "C10", "C11"}

@@ -414,6 +414,14 @@ def test_bins_that_a_quantile_reads_are_released() -> None:
     assert release(mode(), mode(1)).modal == (0,), "two modes of the same values are one choice"
 
 
+@pytest.mark.lemma("R1")
+def test_the_number_of_groups_decides_how_fine_bins_are() -> None:
+    """One group, few listed ones, many, and private ones, which also have the count that selects them."""
+    wide = ask("quantile", per_row=Interval(Fraction(0), Fraction(10**9)))
+    found = [release(wide, keys=keys, keyed=keyed) for keys, keyed in ((None, False), (9, True), (9000, True), (None, True))]
+    assert [[part.numbers for part in one.table.parts] for one in found] == [[16, 256, 4096], [16, 256, 4096], [16, 256], [1, 16, 256]]
+
+
 @pytest.mark.parametrize(("count", "adjacency", "expected"), [(256, ADD, EXPONENTIAL), (4, REPLACE, EXPONENTIAL), (200, REPLACE, GAUSSIAN)])
 def test_of_choice_and_noise_the_better_is_taken(count: int, adjacency: Adjacency, expected: Any) -> None:
     """Priced in rho: Gaussian noise on many values moves less than the exponential mechanism where scores move both ways; nowhere else."""
