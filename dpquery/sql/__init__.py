@@ -13,6 +13,7 @@ from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import parse
 from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
+from dpquery.sql.places import pointed
 from dpquery.sql.question import question
 
 __all__ = ["read"]
@@ -33,5 +34,6 @@ def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.da
         raise Refused("UNREADABLE", message, instead=ADVICE["UNREADABLE"], source=text) from None
     except Refused as refused:
         refused.source = refused.source or text
+        pointed(refused, text)
         refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
         raise

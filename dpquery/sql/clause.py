@@ -88,7 +88,12 @@ class Cutter:
     def _keep(self, index: int) -> int:
         token = self.tokens[index]
         if token.token_type is TokenType.HINT:
-            raise self._refused("HINT", "a hint is not supported, and leaving it out would change the answer", index, "the statement without it")
+            raise self._refused(
+                "HINT",
+                "a hint says how an engine is to work, which is not for a statement to say here",
+                index,
+                "the statement without it, which has the same answer",
+            )
         if token.token_type in OPENING:
             self.calls.append(self.tokens[index - 1] if index else None)
         elif token.token_type in CLOSING and self.calls:

@@ -22,17 +22,22 @@ class Clause(NamedTuple):
     code: str
     words: str
     instead: str | None = None
+    why: str = "is not supported, and leaving it out would change the answer"
 
 
 CLAUSES: dict[str, Clause] = {
-    "sample": Clause("TABLESAMPLE", "TABLESAMPLE / USING SAMPLE", "leave the sample out: the noise protects, sampling does not"),
+    "sample": Clause(
+        "TABLESAMPLE",
+        "TABLESAMPLE / USING SAMPLE",
+        "leave the sample out: the noise protects, sampling does not",
+        "would answer for other rows each time, and the price is that of all rows",
+    ),
     "pivots": Clause("PIVOT", "PIVOT / UNPIVOT", "SUM(CASE WHEN y = 1 THEN x ELSE 0 END) for each column"),
     "laterals": Clause("LATERAL", "LATERAL", "a subquery in FROM or a join on the privacy unit"),
     "qualify": Clause("QUALIFY", "QUALIFY", "HAVING, or QUALIFY on a window over aggregates"),
-    "windows": Clause("WINDOW", "WINDOW", "the window's definition inside OVER (...)"),
-    "locks": Clause("LOCK", "FOR UPDATE / FOR SHARE"),
+    "locks": Clause("LOCK", "FOR UPDATE / FOR SHARE", None, "locks rows that a statement is to write, and no statement writes here"),
     "into": Clause("SELECT_INTO", "INTO"),
-    "hint": Clause("HINT", "a hint"),
+    "hint": Clause("HINT", "a hint", None, "says how an engine is to work, which is not for a statement to say here"),
     "kind": Clause("SELECT_KIND", "SELECT AS STRUCT / AS VALUE"),
     "connect": Clause("CONNECT_BY", "CONNECT BY"),
     "match": Clause("MATCH_RECOGNIZE", "MATCH_RECOGNIZE"),
@@ -47,7 +52,6 @@ CLAUSES: dict[str, Clause] = {
     "on_condition": Clause("JOIN_CONDITION", "this join condition"),
     "match_condition": Clause("ASOF_JOIN", "MATCH_CONDITION"),
     "recursive": Clause("RECURSIVE", "WITH RECURSIVE", "a subquery without recursion"),
-    "materialized": Clause("MATERIALIZED", "AS [NOT] MATERIALIZED", "the WITH clause without it"),
     "ordinality": Clause("ORDINALITY", "WITH ORDINALITY"),
     "version": Clause("TIME_TRAVEL", "FOR VERSION / FOR SYSTEM_TIME"),
     "when": Clause("TIME_TRAVEL", "AT / BEFORE"),
@@ -55,9 +59,9 @@ CLAUSES: dict[str, Clause] = {
     "partition": Clause("PARTITION", "PARTITION"),
     "catalog": Clause("QUALIFIED_NAME", "a catalogue name", "the table's name alone"),
     "db": Clause("QUALIFIED_NAME", "a schema name", "the table's name alone"),
-    "except_": Clause("STAR_EXCLUDE", "EXCLUDE / EXCEPT", "the columns by name"),
-    "replace": Clause("STAR_REPLACE", "REPLACE", "the columns by name"),
-    "rename": Clause("STAR_RENAME", "RENAME", "the columns by name"),
+    "except_": Clause("STAR_EXCLUDE", "EXCLUDE / EXCEPT here", "the columns by name"),
+    "replace": Clause("STAR_REPLACE", "REPLACE here", "the columns by name"),
+    "rename": Clause("STAR_RENAME", "RENAME here", "the columns by name"),
     "ilike": Clause("STAR_LIKE", "LIKE after a star", "the columns by name"),
     "with_": Clause("WITH", "WITH here", "the WITH clause in front of the statement"),
     "ordered": Clause("AGGREGATE_ORDER_BY", "ORDER BY inside a function"),
@@ -97,7 +101,7 @@ def unread(node: exp.Expr, name: str, value: object) -> Refused:
     clause = CLAUSES.get(name) or Clause("UNSUPPORTED_CLAUSE", f"{name.rstrip('_').replace('_', ' ')!r} in {type(node).__name__.upper()}")
     first = value[0] if isinstance(value, list | tuple) else value
     where = first if isinstance(first, exp.Expr) else node  # one without a place stands where its parent does
-    message = f"{clause.words} is not supported, and leaving it out would change the answer"
+    message = f"{clause.words} {clause.why}"
     return refuse(clause.code, message, node=where, instead=clause.instead or "the statement without it")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import count, islice
+from itertools import count
 
 from sqlglot import exp
 
@@ -19,7 +18,7 @@ from dpquery.schema.model import Schema, Table, ViaUnit
 from dpquery.sql import scalar
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
-from dpquery.sql.refuse import SEARCHED, near, place, refuse
+from dpquery.sql.refuse import called_before, near, place, position_of, refuse
 
 MADE = "made"  # in the meta of a column that stands in place of an aggregate or a window: the column that holds its result
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
@@ -30,7 +29,6 @@ def fold(name: str) -> str:
     return name.translate(_LOWER)
 
 
-_CALLED = re.compile(r"(\w{1,40})\s*\(\s*\Z")
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -72,8 +70,8 @@ class Statement:
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
         """A refusal with its place in this statement."""
-        called = None if node is None or isinstance(node.meta.get("start"), int) else self._called(node)
-        position = None if called is None else self._position(called.start(1), called.group(1))
+        called = None if node is None or isinstance(node.meta.get("start"), int) else called_before(node, self.source)
+        position = None if called is None else position_of(called, self.source)
         return refuse(code, message, node=node, instead=instead, source=self.source, position=position)
 
     def spelled(self, node: exp.Expr) -> str:
@@ -81,19 +79,8 @@ class Statement:
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             return self.source[start : end + 1].upper()[:40]
-        called = self._called(node)
+        called = called_before(node, self.source)
         return (called.group(1) if called else node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
-
-    def _called(self, node: exp.Expr) -> re.Match[str] | None:
-        """The name and the bracket in front of a function's first token: of some functions the parser notes no more."""
-        starts = [below.meta["start"] for below in islice(node.walk(), SEARCHED) if isinstance(below.meta.get("start"), int)]
-        if not starts or not isinstance(node, exp.Func):
-            return None
-        return _CALLED.search(self.source, max(0, min(starts) - 80), min(starts))
-
-    def _position(self, offset: int, word: str) -> Position:
-        before = self.source[:offset]
-        return Position(before.count("\n") + 1, offset - before.rfind("\n"), len(word))
 
     def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
         """A refusal at a given place in this statement."""

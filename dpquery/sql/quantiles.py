@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,7 +13,7 @@ from sqlglot import Token, TokenType, exp
 
 from dpquery.aggregates.byrank import BY_RANK
 from dpquery.plan.draft import AggregateAsk
-from dpquery.sql.fields import take
+from dpquery.sql.fields import argument, take
 from dpquery.sql.indexed import PLACE
 from dpquery.sql.refuse import SEARCHED
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles)
 LONGEST = 18  # digits of a fraction
 MOST = 101  # quantiles of one list
+NUMBER = re.compile(r"(?=.{1,24}\Z)(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?", re.ASCII)
 EXACT = "fraction"  # the mark of a literal that stands for a fraction of whole numbers
 
 
@@ -160,12 +162,28 @@ def _fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Frac
     if at is not None and EXACT in at.meta:
         exact: Fraction = at.meta[EXACT]
         return exact
-    text = at.name if isinstance(at, exp.Literal) and not at.is_string else ""
-    digits = text.replace(".", "", 1)
-    if not digits.isdigit() or not digits.isascii() or len(digits) > LONGEST or not 0 <= Fraction(text) <= 1:
+    found = _constant(at)
+    if found is None or not 0 <= found <= 1:
         message = "a quantile takes a literal number from 0 to 1, or a list of such numbers"
         raise statement.refuse("QUANTILE", message, node, "QUANTILE_CONT(x, 0.5), QUANTILE_CONT(x, [0.25, 0.75])")
-    return Fraction(text)
+    return found
+
+
+def _constant(at: exp.Expr | None) -> Fraction | None:
+    """The number that a literal is, as a double too (0.5::DOUBLE, 5e-1), or the quotient of two: 1 / 3."""
+    match at:
+        case exp.Literal() if not at.is_string and NUMBER.fullmatch(at.name):
+            return Fraction(at.name)
+        case exp.Paren():
+            return _constant(at.this)
+        case exp.Cast() if str(getattr(at.to.this, "name", "")) == "DOUBLE":
+            return _constant(at.this)
+        case exp.Div():
+            top, bottom = _constant(at.this), _constant(at.expression)
+            whole = top is not None and bottom is not None and top.denominator == bottom.denominator == 1
+            return None if top is None or not bottom or (whole and argument(at, "typed")) else top / bottom
+        case _:
+            return None
 
 
 def _form(statement: Statement, node: exp.Expr) -> Exception:

@@ -26,9 +26,10 @@ from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, scratch, view
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.publicvalues import values
-from dpquery.sql.select import query, relation, star, tables
+from dpquery.sql.select import query, relation, tables
 from dpquery.sql.semi import reads_outside
 from dpquery.sql.sides import Bound, Open, Released
+from dpquery.sql.stars import star, unfolded
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses
 from dpquery.sql.titles import title
 from dpquery.sql.windows import window
@@ -150,7 +151,7 @@ class Reader:
             if not isinstance(side, Bound):
                 return False
             scope = Scope(side.frame, trial)
-            pairs = [(name or title(one), one) for name, one in (named_item(trial, item) for item in items)]
+            pairs = [(name or title(one), one) for name, one in (named_item(trial, item) for item in unfolded(trial, items, side.frame))]
             named = pairs if group is None else grouping.grouped(trial, group, pairs, scope)
             values = [] if group is None and distinct is None else [f for _, one in named for f in self._fields(trial, one, scope)]
         except Refused:
@@ -203,7 +204,7 @@ class Reader:
         statement = self.statement
         items: list[tuple[str, exp.Expr]] = []
         aliases: dict[str, exp.Expr] = {}
-        for item in clauses.items:
+        for item in unfolded(statement, clauses.items, below.frame):
             stars = star(statement, item, below.frame)
             if stars is not None:
                 items += [(f.name, _pointing(f.value, below, item)) for f in stars]

@@ -24,6 +24,7 @@ from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
 from dpquery.sql.stacks import stacked
+from dpquery.sql.stars import star, unfolded
 from dpquery.sql.terms import unapplied
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
@@ -185,6 +186,7 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     bare = first is None and not any(isinstance(item, exp.Star) for item in items)
     side = literals.nothing(statement) if bare else tables(statement, first, joins or (), test, inside, node)
     scope = Scope(side.frame, statement)
+    items = unfolded(statement, items, side.frame)
     clauses = peruser.Clauses(*rest[:3])
     if isinstance(side, Open) and side.released is None:
         rows = _several(statement, side, items, clauses, test, distinct)
@@ -252,6 +254,7 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     test = None if where is None else take(where, "this")[0]
     side = tables(statement, first, joins or (), test, inside, node)
     frame = side.frame
+    items = unfolded(statement, items, frame)
     if isinstance(side, Bound):
         side, test = _fed(statement, side, test, inside)
     scope = Scope(side.frame, statement, outer=outer)
@@ -361,24 +364,6 @@ def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tup
         if name:
             aliases.setdefault(fold(name), inner)
     return tuple(found)
-
-
-def star(statement: Statement, node: exp.Expr, frame: Frame) -> tuple[Field, ...] | None:
-    """The columns that `*` or `t.*` stands for: the declared ones. None for other nodes."""
-    if isinstance(node, exp.Columns):
-        raise statement.refuse("COLUMNS", "COLUMNS(..) is not supported", node, "the columns by name")
-    if isinstance(node, exp.Star):
-        take(node)
-        return frame.fields()
-    if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Star):
-        return None
-    this, table = take(node, "this", "table")
-    take(this)
-    name = identifier(table)
-    found = [s for s in frame.sources if fold(s.alias) == fold(name)]
-    if not found:
-        raise statement.refuse("UNKNOWN_TABLE", f"no table {name!r} in FROM{near(name, [s.alias for s in frame.sources])}", node)
-    return found[0].fields
 
 
 def _projected(statement: Statement, side: Bound, items: Sequence[Item]) -> Bound:

@@ -26,8 +26,9 @@ from dpquery.sql.limits import whole_number
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.select import check_unread, kept, star, tables, valued
+from dpquery.sql.select import check_unread, kept, tables, valued
 from dpquery.sql.sides import Bound, Open
+from dpquery.sql.stars import star, unfolded
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
 from dpquery.sql.windows import window
@@ -150,7 +151,7 @@ def _block(
 def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[str, str, exp.Expr], ...]:
     """The outputs: alias (empty: none), name, expression. A star stands for the declared columns where they are keys, and is refused elsewhere."""
     found: list[tuple[str, str, exp.Expr]] = []
-    for node in clauses.items:
+    for node in unfolded(statement, clauses.items, side.frame):
         stars = star(statement, node, side.frame)
         if stars is not None:
             if clauses.distinct is None or clauses.group is not None:

@@ -16,7 +16,7 @@ from dpquery.plan.functions import FORBIDDEN, NAMES
 from dpquery.plan.scalar import Scalar
 from dpquery.sql.advice import shape
 from dpquery.sql.fields import take
-from dpquery.sql.refuse import near, refuse
+from dpquery.sql.refuse import called_before, near, position_of, refuse
 
 DEEPEST = 200  # nodes within each other
 MONTHS = "date_trunc('month', d), or year(d) and month(d)"
@@ -34,6 +34,7 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(
         ("datetime", "make_timestamp", "timestamp_from_parts"), "a literal, TIMESTAMP '2024-03-01 10:00:00', or a date moved: d + INTERVAL 10 HOUR"
     ),
+    **dict.fromkeys(("decode", "decode_case"), "CASE x WHEN 1 THEN 'a' ELSE 'b' END"),
     **dict.fromkeys(("random", "rand", "uuid"), "a condition on a column; sampling protects nobody"),
 }
 LISTED = "a function that docs/functions.md lists"
@@ -63,7 +64,9 @@ class At:
 
     def refuse(self, code: str, message: str, node: exp.Expr, instead: str | None = None) -> Refused:
         """The refusal of a node, with its place."""
-        return refuse(code, message, node=node, instead=instead, source=self.scope.source, position=self.scope.position(node))
+        called = None if isinstance(node.meta.get("start"), int) else called_before(node, self.scope.source)
+        position = self.scope.position(node) if called is None else position_of(called, self.scope.source)
+        return refuse(code, message, node=node, instead=instead, source=self.scope.source, position=position)
 
 
 Reader = Callable[[Any, At], Scalar]
@@ -95,6 +98,10 @@ def _unread(node: exp.Expr, at: At) -> Refused:
             )
         case exp.AggFunc() | exp.Filter() | exp.WithinGroup() | exp.Distinct() | exp.IgnoreNulls() | exp.RespectNulls():
             return at.refuse("AGGREGATE_HERE", "an aggregate cannot stand inside a row's expression", node)
+        case exp.Any() | exp.All() if not isinstance(node.this, exp.Query | exp.Subquery):
+            word = "ANY" if isinstance(node, exp.Any) else "ALL"
+            message = f"{word} takes a list that is written out, of at most 200 values unless they are compared by = ANY or <> ALL"
+            return at.refuse("UNSUPPORTED_EXPRESSION", message, node, "x IN ('a', 'b'), or x LIKE 'a%' OR x LIKE 'b%'")
         case exp.Subquery() | exp.Select() | exp.SetOperation() | exp.Exists() | exp.Any() | exp.All():
             return at.refuse("SUBQUERY_HERE", "a subquery inside an expression is not supported", node, "a join on the privacy unit")
         case exp.Star() | exp.Columns():
@@ -133,7 +140,8 @@ def _written(node: exp.Expr, at: At) -> str:
     """The function's name as the text has it, in small letters: the parser has names of its own. Empty where the node is not written as a call."""
     start, end = node.meta.get("start"), node.meta.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
-        return ""
+        found = called_before(node, at.scope.source)
+        return "" if found is None else found.group(1).lower()
     word = at.scope.source[start : end + 1]
     return word.lower() if re.fullmatch(r"[A-Za-z_]\w{0,39}", word) else ""
 

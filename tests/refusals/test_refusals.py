@@ -11,6 +11,7 @@ from refusals import PAGE, codes, examples, page, told
 
 import dpquery
 from dpquery.errors import Refused
+from dpquery.sql.dialect import DIALECTS
 
 OF_THE_CALL = {"DIALECT", "TWO_PRICES"}  # what is wrong does not stand in the statement
 
@@ -30,7 +31,8 @@ def test_an_example_is_refused_and_its_rewriting_accepted(con: Any, code: str) -
     assert (error.position is None) == (code in OF_THE_CALL)
     assert error.instead
     if "write" in example:
-        con.explain(example["write"])
+        own = example.get("dialect", "duckdb")
+        con.explain(example["write"], dialect=own if own in DIALECTS else "duckdb")
 
 
 def test_the_page_is_current(con: Any) -> None:

@@ -94,6 +94,28 @@ WHOLE = (
         {"bigquery": 'SELECT COUNT(*) AS n FROM users WHERE `city` = "x"', "spark": 'SELECT COUNT(*) AS n FROM users WHERE `city` = "x"'},
     ),
     Construct(
+        "a star without a column",
+        "SELECT SUM(age) AS s FROM (SELECT * EXCLUDE (city) FROM users) AS u",
+        {
+            "bigquery": "SELECT SUM(age) AS s FROM (SELECT * EXCEPT (city) FROM users) AS u",
+            "postgres": "SELECT SUM(age) AS s FROM (SELECT u.* FROM users AS u) AS u",
+            "spark": "SELECT SUM(age) AS s FROM (SELECT * EXCEPT (city) FROM users) AS u",
+            "trino": "SELECT SUM(age) AS s FROM (SELECT u.* FROM users AS u) AS u",
+        },
+    ),
+    Construct(
+        "a named window",
+        "SELECT country, SUM(COUNT(*)) OVER w AS n FROM users GROUP BY country WINDOW w AS (PARTITION BY country)",
+    ),
+    Construct(
+        "FIRST_VALUE within a unit",
+        "SELECT SUM(f) AS s FROM (SELECT FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day NULLS LAST) AS f FROM orders) AS o",
+        means=(
+            "SELECT SUM(f) AS s FROM (SELECT FIRST_VALUE(amount) OVER (PARTITION BY user_id ORDER BY day NULLS LAST "
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS f FROM orders) AS o",
+        ),
+    ),
+    Construct(
         "integers divided",
         "SELECT COUNT(*) AS n FROM users WHERE age / 2 = 1",
         means=("SELECT COUNT(*) AS n FROM users WHERE age // 2 = 1",),
@@ -130,6 +152,14 @@ EXPRESSIONS = (
     Construct("IS [NOT] DISTINCT FROM", "channel IS DISTINCT FROM 'a'"),
     Construct("LIKE", "channel LIKE 'a%'"),
     Construct("ILIKE", "channel ILIKE 'a%'"),
+    Construct(
+        "LIKE ANY", "(channel LIKE 'a%' OR channel LIKE 'b%')", dict.fromkeys(("bigquery", "snowflake", "spark"), "channel LIKE ANY ('a%', 'b%')")
+    ),
+    Construct(
+        "a list of values",
+        "channel IN ('a', 'b')",
+        {"bigquery": "channel IN UNNEST(['a', 'b'])", "postgres": "channel = ANY(ARRAY['a', 'b'])"},
+    ),
     Construct("CASE, COALESCE, NULLIF", "CASE WHEN amount > 1 THEN COALESCE(channel, 'x') ELSE NULLIF(channel, 'y') END"),
     Construct("IF", "IF(amount > 1, 1, 0)"),
     Construct(

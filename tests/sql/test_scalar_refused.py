@@ -29,7 +29,7 @@ REFUSED = {
         sum(i) OVER () ; row_number() OVER (ORDER BY i) ; 1 + lag(i) OVER (ORDER BY j)
     """,
     "SUBQUERY_HERE": """
-        (SELECT 1) ; EXISTS (SELECT 1) ; i IN (SELECT 1) ; i = ANY (SELECT 1) ; i IN j ; s LIKE ANY ('a', 'b') ; i > ALL (SELECT 1)
+        (SELECT 1) ; EXISTS (SELECT 1) ; i IN (SELECT 1) ; i = ANY (SELECT 1) ; i IN j ; i > ALL (SELECT 1)
     """,
     "STAR_HERE": """
         * ; COLUMNS('a')
@@ -68,7 +68,7 @@ REFUSED = {
         trim(BOTH 'x' FROM s) ; rtrim(s, 'x') ; i BETWEEN SYMMETRIC 1 AND 2 ; ceil(x, 2) ; floor(d TO day)
     """,
     "UNSUPPORTED_EXPRESSION": """
-        i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a'
+        s LIKE ANY ('a', 'b') ; i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a'
     """,
     "WRONG_ARGUMENTS": """
         prefix(s)

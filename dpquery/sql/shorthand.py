@@ -1,0 +1,78 @@
+"""What a statement says briefly, said at length: lists after ANY and ALL; MATERIALIZED, which changes no answer, is left out.
+
+`x = ANY(['a', 'b'])` is `x IN ('a', 'b')`, `x LIKE ANY ('a%', 'b%')` one LIKE or the other. Nothing else of the statement is touched, and what cannot
+be said at length stays for the readers to refuse.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from dpquery.sql.fields import argument
+
+COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+PATTERNS = (exp.Like, exp.ILike)
+MOST = 200  # comparisons that a list is written out as; a list of equal values stays one
+
+
+def spelled_out(tree: exp.Expr) -> None:
+    """Changes the tree."""
+    for node in reversed([one for one in tree.walk() if isinstance(one, (*COMPARED, *PATTERNS, exp.In, exp.CTE))]):
+        match node:
+            case exp.CTE():
+                node.set("materialized", None)  # how the engine is to work, not what the answer is
+            case exp.In():
+                _unnested(node)
+            case _:
+                _compared(node)
+
+
+# ---- lists ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _items(node: exp.Expr | None) -> list[exp.Expr]:
+    """The items of a list or row of values in brackets; none for anything else."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return list(node.expressions) if isinstance(node, exp.Array | exp.Tuple) else []
+
+
+def _quantified(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
+    """ANY or ALL with its list."""
+    match node:
+        case exp.Any() | exp.All():
+            return ("ANY" if isinstance(node, exp.Any) else "ALL"), _items(node.this)
+        case exp.Anonymous() if node.name.upper() in ("SOME", "ANY", "ALL") and len(node.expressions) == 1:
+            return ("ALL" if node.name.upper() == "ALL" else "ANY"), _items(node.expressions[0])
+        case _:
+            return "", []
+
+
+def _compared(node: exp.Expr) -> None:
+    """A comparison with each item: one must hold for ANY, all for ALL."""
+    word, items = _quantified(node.expression)
+    negated = argument(node, "negate") or (isinstance(node, PATTERNS) and isinstance(node.parent, exp.Not))
+    if not items or negated:  # dialects differ in what x NOT LIKE ANY (..) denies
+        return
+    if (type(node), word) in ((exp.EQ, "ANY"), (exp.NEQ, "ALL")):
+        found: exp.Expr = exp.In(this=node.this, expressions=items)
+        found = exp.Not(this=found) if word == "ALL" else found
+    elif len(items) <= MOST:
+        kind = exp.Or if word == "ANY" else exp.And
+        each = [type(node)(this=node.this.copy(), expression=item) for item in items]
+        found = exp.paren(reduce(lambda left, right: kind(this=left, expression=right), each[1:], each[0]), copy=False)
+    else:
+        return
+    node.replace(found)
+
+
+def _unnested(node: exp.In) -> None:
+    """x IN UNNEST([..])."""
+    unnest = argument(node, "unnest")
+    lists = unnest.expressions if isinstance(unnest, exp.Unnest) and not argument(unnest, "alias") else []
+    items = _items(lists[0]) if len(lists) == 1 else []
+    if items:
+        node.set("unnest", None)
+        node.set("expressions", items)

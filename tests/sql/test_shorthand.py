@@ -1,0 +1,140 @@
+"""Lists after ANY and ALL, named windows, changed stars and fractions of quantiles: read as what they are short for, and DuckDB says the same."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from sql_shop import NOW, ask, schema, summary
+
+from dpquery.errors import Refused
+from dpquery.sql import read
+from dpquery.sql.dialect import parse
+
+BY_COUNTRY = "(SELECT country, COUNT(*) AS n, SUM(age) AS s FROM users GROUP BY country)"
+SHORT = [
+    (
+        "postgres",
+        "SELECT COUNT(*) AS n FROM orders WHERE channel = ANY(ARRAY['a', 'b'])",
+        "SELECT COUNT(*) AS n FROM orders WHERE channel IN ('a', 'b')",
+    ),
+    ("duckdb", "SELECT COUNT(*) AS n FROM orders WHERE channel = ANY(['a', 'b'])", "SELECT COUNT(*) AS n FROM orders WHERE channel IN ('a', 'b')"),
+    ("postgres", "SELECT COUNT(*) AS n FROM orders WHERE channel = SOME(ARRAY['a'])", "SELECT COUNT(*) AS n FROM orders WHERE channel IN ('a')"),
+    ("postgres", "SELECT COUNT(*) AS n FROM orders WHERE channel <> ALL(ARRAY['a'])", "SELECT COUNT(*) AS n FROM orders WHERE NOT channel IN ('a')"),
+    (
+        "postgres",
+        "SELECT COUNT(*) AS n FROM orders WHERE amount > ALL(ARRAY[1, 2])",
+        "SELECT COUNT(*) AS n FROM orders WHERE amount > 1 AND amount > 2",
+    ),
+    (
+        "bigquery",
+        "SELECT COUNT(*) AS n FROM orders WHERE channel IN UNNEST(['a', 'b'])",
+        "SELECT COUNT(*) AS n FROM orders WHERE channel IN ('a', 'b')",
+    ),
+    (
+        "snowflake",
+        "SELECT COUNT(*) AS n FROM orders WHERE channel LIKE ANY ('a%', 'b%')",
+        "SELECT COUNT(*) AS n FROM orders WHERE (channel LIKE 'a%' OR channel LIKE 'b%')",
+    ),
+    (
+        "postgres",
+        "SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel HAVING channel = ANY(ARRAY['a', 'b'])",
+        "SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel HAVING channel IN ('a', 'b')",
+    ),
+    (
+        "duckdb",
+        "SELECT country, SUM(COUNT(*)) OVER w AS s, RANK() OVER (v ORDER BY COUNT(*)) AS r FROM users GROUP BY country "
+        "WINDOW w AS (ORDER BY country), v AS (PARTITION BY country)",
+        "SELECT country, SUM(COUNT(*)) OVER (ORDER BY country) AS s, RANK() OVER (PARTITION BY country ORDER BY COUNT(*)) AS r "
+        "FROM users GROUP BY country",
+    ),
+    (
+        "duckdb",
+        "SELECT SUM(amount) AS s FROM (SELECT amount FROM orders WINDOW w AS (PARTITION BY user_id ORDER BY day) "
+        "QUALIFY ROW_NUMBER() OVER w = 1) AS o",
+        "SELECT SUM(amount) AS s FROM (SELECT amount FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day) = 1) AS o",
+    ),
+    (
+        "duckdb",
+        "WITH a AS MATERIALIZED (SELECT age FROM users) SELECT SUM(age) AS s FROM a",
+        "WITH a AS (SELECT age FROM users) SELECT SUM(age) AS s FROM a",
+    ),
+    (
+        "duckdb",
+        "SELECT SUM(age) AS s FROM (SELECT * EXCLUDE (city) REPLACE (age + 1 AS age) FROM users) AS u WHERE country = 'US'",
+        "SELECT SUM(age) AS s FROM (SELECT user_id, age + 1 AS age, country FROM users) AS u WHERE country = 'US'",
+    ),
+    (
+        "snowflake",
+        "SELECT SUM(y) AS s FROM (SELECT * RENAME (age AS y) FROM users) AS u",
+        "SELECT SUM(y) AS s FROM (SELECT age AS y FROM users) AS u",
+    ),
+    ("duckdb", "SELECT DISTINCT * EXCLUDE (user_id, age, city) FROM users", "SELECT DISTINCT country FROM users"),
+    ("bigquery", f"SELECT * EXCEPT (n) FROM {BY_COUNTRY} AS g", f"SELECT country, s FROM {BY_COUNTRY} AS g"),
+    (
+        "duckdb",
+        f"SELECT g.* EXCLUDE (n) REPLACE (s + 1 AS s) RENAME (country AS c) FROM {BY_COUNTRY} AS g",
+        f"SELECT country AS c, s + 1 AS s FROM {BY_COUNTRY} AS g",
+    ),
+    ("duckdb", "SELECT QUANTILE_CONT(amount, 9e-1) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.9) AS q FROM orders"),
+    ("duckdb", "SELECT QUANTILE_CONT(amount, 0.5::DOUBLE) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.5) AS q FROM orders"),
+    ("duckdb", "SELECT QUANTILE_CONT(amount, 1 / 4) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.25) AS q FROM orders"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "short", "long"), SHORT, ids=[short[:90] for _, short, _ in SHORT])
+def test_the_short_form_is_the_long_one(dialect: str, short: str, long: str) -> None:
+    assert _plain(summary(ask(short, dialect=dialect))) == _plain(summary(ask(long)))
+
+
+def _plain(found: dict[str, object]) -> dict[str, object]:
+    """Without the labels of asks, which are the text."""
+    return {name: value for name, value in found.items() if name != "limits"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "short", "long"), [one for one in SHORT if one[0] == "duckdb"], ids=[s[:90] for d, s, _ in SHORT if d == "duckdb"]
+)
+def test_duckdb_gives_both_the_same_rows(dialect: str, short: str, long: str) -> None:
+    with duckdb.connect() as engine:
+        engine.execute(
+            "CREATE TABLE users AS SELECT i AS user_id, i % 7 AS age, ['US', 'DE', NULL][i % 3 + 1] AS country, 'x' AS city FROM range(50) r(i)"
+        )
+        engine.execute(
+            "CREATE TABLE orders AS SELECT i % 9 AS user_id, (i * 37 % 101)::DECIMAL(9, 2) AS amount, DATE '2024-01-01' + i::INT AS day, "
+            "['a', 'b', 'c', NULL][i % 4 + 1] AS channel FROM range(200) r(i)"
+        )
+        rows = [sorted(map(repr, engine.execute(sql).fetchall())) for sql in (short, long, parse(short).tree.sql(dialect="duckdb"))]
+    assert rows[0] == rows[1] == rows[2]
+    assert rows[0]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "code"),
+    [
+        ("postgres", "SELECT COUNT(*) AS n FROM orders WHERE channel = ANY('{a,b}')", "UNSUPPORTED_EXPRESSION"),
+        ("spark", "SELECT COUNT(*) AS n FROM orders WHERE channel NOT LIKE ANY ('a', 'b')", "UNSUPPORTED_EXPRESSION"),
+        (
+            "duckdb",
+            "SELECT country, SUM(COUNT(*)) OVER (w ORDER BY country) AS s FROM users GROUP BY country WINDOW w AS (ORDER BY country)",
+            "WINDOW_NAME",
+        ),
+        ("duckdb", "SELECT country, SUM(COUNT(*)) OVER w AS s FROM users GROUP BY country", "WINDOW_NAME"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM users WINDOW w AS (ORDER BY nope)", "WINDOW_NAME"),
+        ("duckdb", "SELECT * EXCLUDE (age) FROM users", "RAW_ROWS"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM (SELECT * EXCLUDE (nope) FROM users) AS u", "UNKNOWN_COLUMN"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM (SELECT * EXCLUDE (age) RENAME (age AS y) FROM users) AS u", "STAR_EXCLUDE"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM (SELECT * EXCLUDE (user_id, age, country, city) FROM users) AS u", "STAR_EXCLUDE"),
+        ("postgres", "SELECT PERCENTILE_CONT(1 / 2) WITHIN GROUP (ORDER BY amount) AS q FROM orders", "QUANTILE"),
+        ("duckdb", "SELECT QUANTILE_CONT(amount, 3 / 2) AS q FROM orders", "QUANTILE"),
+        ("spark", "SELECT /*+ BROADCAST(users) */ COUNT(*) AS n FROM users", "HINT"),
+    ],
+)
+def test_what_is_short_for_nothing(dialect: str, sql: str, code: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(sql, dialect=dialect)
+    assert caught.value.code == code
+
+
+def test_a_python_float_is_a_fraction() -> None:
+    found = read("SELECT QUANTILE_CONT(amount, ?) AS q FROM orders", schema(), now=NOW, parameters=[0.9])
+    assert summary(found)["asks"] == summary(ask("SELECT QUANTILE_CONT(amount, 0.9) AS q FROM orders"))["asks"]
