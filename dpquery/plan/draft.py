@@ -157,7 +157,7 @@ class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
     `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own. `chosen`: it is a
-    value of a list, which has no bar as it is right or wrong, not more or less.
+    value of a list, right or wrong, not more or less, or a bin that was chosen by rank: neither has a bar.
     """
 
     name: str

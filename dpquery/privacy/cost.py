@@ -67,7 +67,7 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
 def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
     """P10. The noise of least error for one release among several, whose parts of rho and of selection's delta are given.
 
-    Given   the release's ask, its part `rho` of the statement's (None: all noise is Laplace's, at the ask's epsilon) and of selection's delta.
+    Given   the release's ask, its part `rho` of the statement's (None: nothing in rho alone, all at the ask's epsilon) and of selection's delta.
     Claim   its price is at most the ask's epsilon where `rho` is None, else at most `rho`; its delta is at most `selection`.
     Proof   Noises are scaled as in P1, by shares that add up to at most 1 (P7); the threshold is taken for `selection` (P5).
     Tight   test_p8_the_whole_price_is_spent
@@ -276,8 +276,8 @@ def reprice(bounds: Enforced, priced: Priced, adjacency: Adjacency) -> Price:
 
     Given   bounds (from the plan, or re-derived from the lowered statement) and noises; the price in `priced` is not read.
     Claim   the release is (epsilon, delta)-DP where epsilon is finite, and delta-approximate rho-zCDP.
-    Proof   Parts are independent noises on one vector: epsilons add up, rhos add up (P3, P4). Groups that exist for one unit's sake add delta
-            (P5); given that none of them shows, what shows is a function of the noisy vector over groups common to both data sets.
+    Proof   Parts are independent noises on one vector, and choices from it: epsilons add up, rhos add up (P3, P4). Groups that exist for one unit's
+            sake add delta (P5); given that none of them shows, what shows is a function of the noisy vector over groups common to both data sets.
     Tight   test_p6_one_unit_reaches_the_whole_price, test_p6_reprice_equals_the_price_charged
     Source  Dwork and Roth 2014, section 3.5; Bun and Steinke 2016; docs/pitfalls.md B10.
     """

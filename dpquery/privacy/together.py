@@ -38,9 +38,9 @@ def bill(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adjacency
     Proof   Noise, threshold, bounds and caps of each are fixed here, before any is made, by the plans and the asks alone. Given all that earlier
             ones released, each is the mechanism of P6 on a plan that holds those values as literals, which its sensitivities do not read; so it
             has its own price whatever they were. Losses of such a sequence add up: epsilons, rhos (zCDP composes adaptively) and deltas. Where
-            all noise is Laplace's the epsilons add up to the asked one; else the rhos add up to at most what converts to it with conversion's
-            part of delta (P2), once for the statement; selection's part is split equally among the releases that select. What stands above them
-            is a function of what they released.
+            nothing is charged in rho alone the epsilons add up to the asked one; else the rhos add up to at most what converts to it with
+            conversion's part of delta (P2), once for the statement; selection's part is split equally among the releases that select. What stands
+            above them is a function of what they released.
     Tight   test_p8_the_whole_price_is_spent, test_p8_prices_of_releases_add_up
     Source  Dwork and Roth 2014, theorem 3.16; Bun and Steinke 2016, lemma 2.3; Whitehouse et al. 2023 (adaptive composition).
     """
@@ -82,7 +82,7 @@ def _selections(releases: Sequence[Release], selection: Fraction) -> list[Fracti
 
 
 def _pure(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adjacency: Adjacency) -> Bill | None:
-    """Laplace noise everywhere; None where the price is in rho or Gaussian noise was asked for."""
+    """Laplace noise, and choices by permute and flip, everywhere; None where the price is in rho or Gaussian noise was asked for."""
     if whole.epsilon is None or any(Mechanism.GAUSSIAN in (ask.noise, ask.selection) for ask in asks):
         return None
     _, selection = delta_split(whole.delta, conversion=False, selection=any(isinstance(one.keys, PrivateKeys) for one in releases))

@@ -128,7 +128,7 @@ class Above(Lifter):
         return Cell(name, self.kind(name), True, None if self.card(name) in BARLESS else Affine(name))
 
     def chosen(self, node: exp.Expr) -> bool:
-        return isinstance(node, exp.Column) and node.name.startswith("a") and self.card(node.name) == MODE
+        return isinstance(node, exp.Column) and node.name.startswith("a") and self.card(node.name) in BARLESS
 
     def card(self, name: str) -> str:
         return next((ask.card for ask in self.asks if ask.name == name), None) or self.statement.cards[name]

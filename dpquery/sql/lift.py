@@ -166,7 +166,7 @@ class Lifter:
         raise NotImplementedError
 
     def chosen(self, node: exp.Expr) -> bool:
-        """Whether the expression is one of a list of values, chosen by noisy counts: it is right or wrong, not more or less."""
+        """Whether the expression is one of a list of values or a bin, which was chosen: no number beside it says how right it is."""
         return False
 
     def card(self, name: str) -> str:

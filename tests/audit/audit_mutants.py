@@ -108,6 +108,12 @@ MUTANTS: Mapping[str, Mutant] = {
         "tests/privacy/test_contribution.py::test_c11_by_brute_force",
         True,
     ),
+    "scores by rank taken to move one way": Mutant(
+        ((contribution.ranked, "spreads=(both, 2 * moved)", "spreads=(both, moved)"),),
+        NEIGHBOURS,
+        "tests/privacy/test_byrank.py::test_c12_one_group_by_brute_force",
+        True,
+    ),
     "coins that land too often": Mutant(
         ((choice._weights, "falls.astype(np.float64) * float_near(1 / scale)", "falls.astype(np.float64) * float_near(1 / scale) / 2"),),
         EXACT,

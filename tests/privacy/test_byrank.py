@@ -191,6 +191,8 @@ def test_a_statement_names_it(tmp_path: Path) -> None:
     assert abs(two["q"] - one["q"]) <= 1
     assert chosen.intervals[:2] == (None, None)
     assert chosen.types == exact.types
+    assert not any("as noisy as" in said for said in chosen.warnings)
+    assert any("no error bar" in note for note in chosen.receipt["releases"][0]["notes"])
     assert groups.table.num_rows == 4
 
 

@@ -72,7 +72,7 @@ def test_an_upper_part_that_breaks_leaves_what_was_released() -> None:
 
 def test_private_keys_without_a_threshold_are_never_shown() -> None:
     exact = Exact((("a",),), ((5,),))
-    release = cast(Any, SimpleNamespace(keys=PrivateKeys(0), table=SimpleNamespace(parts=(SimpleNamespace(numbers=1),))))
+    release = cast(Any, SimpleNamespace(keys=PrivateKeys(0), table=SimpleNamespace(parts=(SimpleNamespace(numbers=1, cell=None),))))
     with pytest.raises(AssertionError, match="without a threshold"):
         noise.add(exact, release, cast(Any, SimpleNamespace(noises=NOISES[:1], threshold=None)), SystemBits())
 
