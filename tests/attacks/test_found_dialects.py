@@ -62,8 +62,11 @@ def test_integers_above_the_noise_are_divided_as_the_dialect_does(lab: Session) 
         lab, "SELECT AVG(age) / 2 FROM people WHERE pid < 3"
     )
     assert rows(lab, "SELECT CAST(COUNT(*) AS DOUBLE PRECISION) / 7 FROM people", dialect="postgres") == [(24 / 7,)]
-    assert code(lab, "SELECT SUM(age) / COUNT(*) FROM people", dialect="postgres") == "DIVISION_TYPE"
-    assert code(lab, "SELECT COALESCE(COUNT(*), 0) / 2 FROM people", dialect="postgres") == "DIVISION_TYPE"
+    assert rows(lab, "SELECT SUM(age) / COUNT(*), SUM(-age) / COUNT(*) FROM people", dialect="postgres") == [(42, -42)]
+    assert rows(lab, "SELECT SUM(age) / COUNT(*), SUM(-age) / COUNT(*) FROM people") == [(42.5, -42.5)]
+    assert rows(lab, "SELECT COALESCE(COUNT(*) + 1, 0) / 2 FROM people", dialect="postgres") == [(12,)]
+    nested = "SELECT sum(n) / 3 AS m FROM (SELECT pid, count(*) AS n FROM orders GROUP BY pid) o"
+    assert code(lab, nested, dialect="postgres") == "DIVISION_TYPE"
 
 
 def test_public_tables_are_computed_as_the_dialect_does(lab: Session) -> None:
