@@ -68,8 +68,25 @@ def public(g: Grammar) -> Rel:
             how = g.random.choice(["JOIN", "LEFT JOIN"])
             cols = (*found.cols, *(replace(c, firm=c.firm and how == "JOIN") for c in other.cols))
             found = Rel(f"{found.dp} {how} {other.dp} ON {on.dp}", f"{found.plain} {how} {other.plain} ON {on.plain}", None, cols)
+    if g.chance(0.15) and " JOIN " not in found.dp:
+        found = _in_groups(g, found)
     found = derived(g, found) if g.chance(0.3) or " JOIN " in found.dp else found
     return replace(found, cols=tuple(replace(c, firm=True) for c in found.cols))  # what is NULL in the public relation itself is no key
+
+
+def _in_groups(g: Grammar, below: Rel) -> Rel:
+    """Public rows in groups, now and then the first of them in the order of their keys."""
+    key, other = (g.read(g.random.choice(below.cols)) for _ in range(2))
+    names = [g.name("n") for _ in range(3)]
+    tail = g.random.choice(
+        ["", "", " HAVING count(*) > 1", f" ORDER BY {names[0]} DESC LIMIT 3", f" HAVING {names[1]} < 3 ORDER BY 1 LIMIT 2 OFFSET 1"]
+    )
+    texts = [
+        f"SELECT {k} AS {names[0]}, count(*) AS {names[1]}, max({o}) AS {names[2]} FROM {source} GROUP BY {k}{tail}"
+        for k, o, source in ((key.dp, other.dp, below.dp), (key.plain, other.plain, below.plain))
+    ]
+    made: Made = ((key, names[0], True), (both("1", INTEGER), names[1], True), (replace(other, bare=None), names[2], True))
+    return wrapped(g, *texts, made, private=False)
 
 
 def _literals(g: Grammar) -> Rel:
