@@ -8,9 +8,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from dpquery.plan.rel import Public
+from dpquery.plan.scalar import Column
 from dpquery.sql.fields import take
-from dpquery.sql.names import Statement, fold, identifier
-from dpquery.sql.sides import Bound, Open
+from dpquery.sql.names import Frame, Statement, fold, identifier
+from dpquery.sql.sides import Open
 
 WORDS = """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default deferrable desc describe
 distinct do else end except false fetch for foreign from group having in initially intersect into lambda lateral leading limit not null offset on
@@ -28,11 +30,14 @@ class Lists(Protocol):
     def releases(self, node: exp.Expr, env: Env) -> bool:
         """Whether a query has."""
 
+    def open(self, node: exp.Expr, env: Env) -> bool:
+        """Whether all that a query reads is public."""
+
     def listed(self, statement: Statement, node: exp.Expr, env: Env, place: int) -> Open:
         """Such a relation, or such a query."""
 
-    def fed(self, statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-        """The relation with a column for each released value in WHERE, and WHERE with these columns in their places."""
+    def value(self, statement: Statement, frame: Frame, node: exp.Expr, env: Env) -> tuple[Public, Column]:
+        """The released value of a subquery: a public relation of one row, and its column."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,18 @@
-"""Released values on the private side of a later release: a value in WHERE, as a literal that is known when its time comes; rows, as a list of keys.
+"""Released values on the private side of a later release: a value, as a literal that is known when its time comes; rows, as a list of keys.
 
 In the plan they are a public relation, which is filled between the two releases: bounds, caps and price see columns, never values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.rel import Filling, Join, Lookup, Public
+from dpquery.plan.rel import Filling, Public
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column
 from dpquery.sql import indexed
@@ -22,7 +22,7 @@ from dpquery.sql.names import Field, Frame, Source, Statement, column_name
 from dpquery.sql.over import Flat
 from dpquery.sql.public import cast_to
 from dpquery.sql.refuse import place
-from dpquery.sql.sides import Bound, Cell, Open, Released, feed
+from dpquery.sql.sides import Cell, Open, Released, feed
 from dpquery.sql.titles import label
 from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind, Type
 
@@ -43,23 +43,13 @@ class Readers(Protocol):
 # ---- a value -------------------------------------------------------------------------------------------------------------------------
 
 
-def fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, readers: Readers) -> tuple[Bound, exp.Expr | None]:
-    """The relation with a column for each released value in WHERE, and WHERE with these columns in their places."""
-    if where is None or not any(readers.releases(one, env) for one in _values(where)):
-        return side, where
-    holder = exp.paren(where)  # a copy
-    pairs = [(old, new) for old, new in zip(_values(where), _values(holder.this), strict=True) if readers.releases(old, env)]
-    for i, (old, new) in enumerate(pairs):
-        kind, released = _typed(statement, _read(statement, side, old, env, readers), old)
-        name, spelled = f"public_{next(statement.publics)}", f"\0{i}"  # which no statement can spell
-        column = Column(next(statement.ids), spelled, kind)
-        rel = Lookup(side.rel, Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,), Filling.ROW), Join.INNER, None)
-        side = replace(side, rel=rel, frame=Frame((*side.frame.sources, Source("", (Field(spelled, column),), -1 - i)), side.frame.merged))
-        statement.feeds.append(replace(feed(statement, name, _one_row(released.sql, kind), (kind,), Filling.ROW), label=label(old)))
-        made = exp.column(spelled, quoted=True)
-        made.meta.update(old.meta)
-        new.replace(made)
-    return side, holder.this
+def value(statement: Statement, frame: Frame, node: exp.Expr, env: Env, readers: Readers) -> tuple[Public, Column]:
+    """The released value of a subquery: a public relation of one row that is filled later, and its column."""
+    kind, released = _typed(statement, _read(statement, frame, node, env, readers), node)
+    name = f"public_{next(statement.publics)}"
+    column = Column(next(statement.ids), "value", kind)
+    statement.feeds.append(replace(feed(statement, name, _one_row(released.sql, kind), (kind,), Filling.ROW), label=label(node)))
+    return Public(name, f"SELECT {cast_to('NULL', kind)} AS c0", (column,), Filling.ROW), column
 
 
 def _one_row(sql: str, kind: Type) -> str:
@@ -67,7 +57,7 @@ def _one_row(sql: str, kind: Type) -> str:
     return f"SELECT {cast_to('c0', kind)} AS c0 FROM (SELECT 1 AS one) LEFT JOIN (SELECT c0 FROM ({sql}) LIMIT 1) ON TRUE"
 
 
-def _read(statement: Statement, side: Bound, node: exp.Expr, env: Env, readers: Readers) -> Released:
+def _read(statement: Statement, frame: Frame, node: exp.Expr, env: Env, readers: Readers) -> Released:
     """The subquery's value. One that reads a column of the SELECT around it is refused as such: the name is known, but not there."""
     try:
         return readers.scalar(node, env)
@@ -75,18 +65,11 @@ def _read(statement: Statement, side: Bound, node: exp.Expr, env: Env, readers: 
         if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
             raise
         for below in node.find_all(exp.Column):
-            if place(below) == wrong.position and side.frame.find(*column_name(below, statement.source)):
+            if place(below) == wrong.position and frame.find(*column_name(below, statement.source)):
                 message = f"the subquery reads {below.name!r} of the SELECT around it: a value for each row, where one for all can be released"
                 instead = "a subquery that reads nothing around it; of one person's rows a join with (SELECT unit, AVG(x) AS a FROM .. GROUP BY unit)"
                 raise statement.refuse("CORRELATED_VALUE", message, below, instead) from None
         raise
-
-
-def _values(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The outermost subqueries that stand for values."""
-    for below in list(node.walk(prune=lambda one: isinstance(one, exp.Query | exp.Subquery))):
-        if isinstance(below, exp.Subquery) and not isinstance(below.parent, exp.In | exp.Exists | exp.Any | exp.All):
-            yield below
 
 
 def _typed(statement: Statement, released: Released, node: exp.Expr) -> tuple[Type, Released]:

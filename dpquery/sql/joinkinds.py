@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -27,6 +27,9 @@ MIRRORED = {How.INNER: How.INNER, How.LEFT: How.RIGHT, How.RIGHT: How.LEFT, How.
 HALVES = (How.SEMI, How.ANTI)
 
 
+Seat = Callable[[Side, Side, exp.Expr], tuple[Side, Side, exp.Expr]]  # two relations with columns for the subqueries of ON, and ON reading these
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One join as written: what is joined, how, and on what. `bare` is a comma or (`crossed`) a CROSS JOIN: its condition can only stand in WHERE."""
@@ -39,6 +42,7 @@ class Step:
     natural: bool = False
     bare: bool = False
     crossed: bool = False
+    seat: Seat | None = None
 
     @property
     def plain(self) -> bool:

@@ -26,6 +26,9 @@ from dpquery.sql.terms import Term, between, holds, kept_back, read, scope_of, w
 
 def combined(statement: Statement, left: Side, right: Side, one: Step, where: Sequence[Term]) -> Side:
     """Two relations joined as written. `where` are conditions of WHERE that mean the same below all later joins."""
+    if one.on is not None and one.seat is not None:
+        left, right, on = one.seat(left, right, one.on)
+        one = replace(one, on=on)
     if one.how in HALVES:
         return _half(statement, left, right, one)
     match left, right:

@@ -95,7 +95,11 @@ def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> tuple[tup
 
 
 def _above(node: exp.Expr) -> bool:
-    return any(is_aggregate(below) or isinstance(below, exp.Window) or called(below) in edges.NAMES for below in node.walk())
+    """Whether it stands above the noise: it holds an aggregate or a window, or reads nothing of a row beside values of subqueries."""
+    parts_ = list(node.walk(prune=lambda one: isinstance(one, exp.Query)))
+    if any(isinstance(one, exp.Subquery) for one in parts_) and not any(isinstance(one, exp.Column | exp.Exists) for one in parts_):
+        return True
+    return any(is_aggregate(below) or isinstance(below, exp.Window) or called(below) in edges.NAMES for below in parts_)
 
 
 def _flat(nodes: Iterable[exp.Expr]) -> Iterable[exp.Expr]:

@@ -20,7 +20,7 @@ from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.refuse import called_before, near, place, position_of, refuse
 
-MADE = "made"  # in the meta of a column that stands in place of an aggregate or a window: the column that holds its result
+MADE = "made"  # in the meta of a column that stands in place of an aggregate, a window or a subquery: what holds its result
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
 
 
@@ -163,7 +163,9 @@ class Scope:
         return Scope(frame, self.statement, self.aliases, self.outer)
 
     def inside(self, node: exp.Column) -> bool:
-        """Whether the frame itself has the name."""
+        """Whether the frame itself has the name, or the rows what stands in its place."""
+        if MADE in node.meta:
+            return True
         name, table = column_name(node, self.source)
         if table is None:
             return bool(self.frame.find(name))
@@ -185,7 +187,7 @@ class Scope:
     def column(self, node: exp.Column) -> Scalar:
         """What a column reference stands for. Refused: unknown (with near names), ambiguous, or qualified by more than a table."""
         if MADE in node.meta:
-            made: Column = node.meta[MADE]
+            made: Scalar = node.meta[MADE]
             return made
         found = self.find(node)
         if found is not None:
@@ -197,6 +199,8 @@ class Scope:
 
     def find(self, node: exp.Column) -> Field | None:
         """The visible column that the reference names, if there is exactly one."""
+        if MADE in node.meta:
+            return Field("", node.meta[MADE])
         name, table = column_name(node, self.source)
         if self.outer is not None and not self.inside(node):
             return self.outer.find(node)

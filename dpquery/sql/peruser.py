@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan.inside import Reduction, parts
-from dpquery.plan.rel import Compute, Group, Keep, Private, Windowed
+from dpquery.plan.rel import Compute, Group, Keep, Lookup, Private, Windowed, output
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, replaced
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
@@ -33,6 +33,7 @@ CLAUSES = ("group", "having", "qualify")
 Item = tuple[str, exp.Expr | None, Scalar]  # a column of SELECT: its name, its node, its value
 Spelled = tuple[str, exp.Expr, Scalar | None]  # an item as written; with a value: one column of a star, which is the node
 Reader = Callable[[exp.Expr, Scope, str], Scalar]
+Seat = Callable[[Private, exp.Expr], tuple[Private, exp.Expr]]  # the rows with a column for each value of a subquery, which the expression reads
 NOWHERE = Origin("", "", frozenset())
 
 
@@ -55,13 +56,18 @@ def check_none(clauses: Clauses) -> None:
 
 def asked(items: Sequence[exp.Expr], clauses: Clauses) -> bool:
     """Whether a subquery looks at several rows of a unit."""
-    return any(not unset(getattr(clauses, name)) for name in CLAUSES) or any(_outermost(item, _is_wanted) for item in items)
+    return any(not unset(getattr(clauses, name)) for name in CLAUSES) or any(outermost(item, _is_wanted) for item in items)
 
 
-def read(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[Spelled], node: exp.Expr) -> tuple[Bound, tuple[Item, ...]]:
+def grouped(clauses: Clauses, items: Sequence[exp.Expr]) -> bool:
+    """Whether a subquery groups the rows of a unit."""
+    return clauses.group is not None or clauses.having is not None or any(outermost(item, is_reduction) for item in items)
+
+
+def read(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[Spelled], node: exp.Expr, seat: Seat) -> tuple[Bound, tuple[Item, ...]]:
     """The relation after GROUP BY and HAVING, and the columns of SELECT over it."""
-    level = Level(statement, Scope(side.frame, statement), side.rel)
-    if clauses.group is not None or clauses.having is not None or any(_outermost(inner, _is_reduction) for _, inner, star in items if star is None):
+    level = Level(statement, Scope(side.frame, statement), side.rel, seat)
+    if grouped(clauses, [inner for _, inner, star in items if star is None]):
         level.group(clauses.group, items, node)
     if clauses.having is not None:
         level.keep(take(clauses.having, "this")[0], items, "HAVING")
@@ -102,7 +108,8 @@ def _unit_named(frame: Frame, rel: Private, where: str) -> str:
 # ---- nodes that several rows make ----------------------------------------------------------------------------------------------------
 
 
-def _is_reduction(node: exp.Expr) -> bool:
+def is_reduction(node: exp.Expr) -> bool:
+    """Whether the node is an aggregate, with what stands around its call."""
     return is_aggregate(node) or isinstance(node, WRAPPERS)
 
 
@@ -111,10 +118,10 @@ def _is_window(node: exp.Expr) -> bool:
 
 
 def _is_wanted(node: exp.Expr) -> bool:
-    return _is_reduction(node) or _is_window(node)
+    return is_reduction(node) or _is_window(node)
 
 
-def _outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.Expr, ...]:
+def outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.Expr, ...]:
     """The nodes that are wanted, but none inside another, nor in a subquery. A window's function is no aggregate; its arguments may hold some."""
     found, waiting = list[exp.Expr](), [node]
     while waiting:
@@ -134,7 +141,7 @@ def _outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.
 def lifted(node: exp.Expr, wanted: Callable[[exp.Expr], bool], made: Callable[[exp.Expr], Column]) -> exp.Expr:
     """A copy of the expression, with columns in place of the nodes that are wanted."""
     whole = exp.Paren(this=node.copy())
-    for below in _outermost(whole, wanted):
+    for below in outermost(whole, wanted):
         below.replace(_read_as(below, made(below)))
     inner: exp.Expr = take(whole, "this")[0]
     return inner
@@ -161,17 +168,19 @@ class Level:
     statement: Statement
     scope: Scope
     rel: Private
+    seat: Seat
     keys: dict[Scalar, Scalar] = field(default_factory=dict)
     made: dict[Reduction, Column] = field(default_factory=dict)
     visible: set[int] | None = None  # None: all columns of FROM
     copies: dict[int, exp.Expr] = field(default_factory=dict)  # of expressions by id of their node, with columns in place of aggregates
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)  # of SELECT, as windows see them
     placed: dict[int, exp.Expr] = field(default_factory=dict)  # and of these with columns in place of windows
+    seats: dict[int, exp.Expr] = field(default_factory=dict)  # of expressions by id of their node, with columns in place of subqueries
 
     def group(self, clause: exp.Group | None, items: Sequence[Spelled], node: exp.Expr) -> None:
         """The groups of GROUP BY with all aggregates that SELECT, HAVING and QUALIFY read."""
         if clause is None:
-            first = next((found for _, inner, _ in items for found in _outermost(inner, _is_reduction)), node)
+            first = next((found for _, inner, _ in items for found in outermost(inner, is_reduction)), node)
             message = "an aggregate in a subquery goes over rows of one unit, so it needs GROUP BY with the privacy unit"
             raise self.statement.refuse("AGGREGATE_IN_SUBQUERY", message, first, _unit_named(self.scope.frame, self.rel, "in GROUP BY"))
         star = next((inner for _, inner, value in items if value is not None), None)
@@ -215,9 +224,19 @@ class Level:
 
     def _read(self, node: exp.Expr, aliases: Mapping[str, exp.Expr], clause: str, reader: Reader, windows: bool = True) -> Scalar:
         """The expression over the relation so far."""
+        node, aliases = self._seated(node), {name: self._seated(inner) for name, inner in aliases.items()}
         self.aliases = {name: self._lifted(inner, False) for name, inner in aliases.items()}
         seen = {name: self._lifted(inner, True) for name, inner in aliases.items()} if windows else self.aliases
         return self._checked(reader(self._lifted(node, windows), replace(self.scope, aliases=seen), clause), node)
+
+    def _seated(self, node: exp.Expr) -> exp.Expr:
+        """The expression with columns of these rows in place of its subqueries. Those inside aggregates are columns of the rows below already."""
+        if id(node) not in self.seats:
+            known = {column.id for column in output(self.rel)}
+            self.rel, self.seats[id(node)] = self.seat(self.rel, node)
+            if self.visible is not None:
+                self.visible |= {column.id for column in output(self.rel)} - known
+        return self.seats[id(node)]
 
     def _checked(self, value: Scalar, node: exp.Expr) -> Scalar:
         """The expression over groups, where there are some: of keys and of what was made of several rows."""
@@ -232,12 +251,12 @@ class Level:
         found = node
         if self.visible is not None:
             if id(node) not in self.copies:
-                self.copies[id(node)] = lifted(node, _is_reduction, self._reduced)
+                self.copies[id(node)] = lifted(node, is_reduction, self._reduced)
             found = self.copies[id(node)]
         if not windows:
             return found
         if id(found) not in self.placed:
-            self.placed[id(found)] = lifted(found, _is_window, self._windowed) if _outermost(found, _is_window) else found
+            self.placed[id(found)] = lifted(found, _is_window, self._windowed) if outermost(found, _is_window) else found
         return self.placed[id(found)]
 
     def _windowed(self, node: exp.Expr) -> Column:
@@ -311,8 +330,8 @@ class Level:
         """The group that aggregates belong to: below HAVING."""
         rel = self.rel
         while not isinstance(rel, Group):
-            if not isinstance(rel, Keep | Compute | Windowed):
-                raise AssertionError("HAVING and windows alone stand above the groups")
+            if not isinstance(rel, Keep | Compute | Windowed | Lookup):
+                raise AssertionError("HAVING, windows and values alone stand above the groups")
             rel = rel.input
         return rel
 
@@ -325,6 +344,6 @@ def _with_item(rel: Private, group: Group, item: tuple[Column, Reduction]) -> Pr
     """The relation with one more aggregate in its group."""
     if rel is group:
         return replace(group, items=(*group.items, item))
-    if isinstance(rel, Keep | Compute | Windowed):
+    if isinstance(rel, Keep | Compute | Windowed | Lookup):
         return replace(rel, input=_with_item(rel.input, group, item))
-    raise AssertionError("HAVING and windows alone stand above the groups")
+    raise AssertionError("HAVING, windows and values alone stand above the groups")

@@ -1,4 +1,4 @@
-"""Values of public tables in WHERE: a subquery that is one aggregate of public rows. Exact, for nothing: in the plan a public relation of one row."""
+"""Values of public tables below the noise: subqueries of one row and one column. Exact, for nothing: in the plan public relations of one row."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.rel import Join, Lookup, Public
+from dpquery.plan.draft import Opened
+from dpquery.plan.intervals import interval
+from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.sql import public
-from dpquery.sql.dialect import parse_view
-from dpquery.sql.env import Env
-from dpquery.sql.fields import take
-from dpquery.sql.names import Field, Frame, Scope, Source, Statement, declared, fold, identifier, view
+from dpquery.sql.fields import peek, take
+from dpquery.sql.names import Frame, Scope, Source, Statement
 from dpquery.sql.peruser import lifted
+from dpquery.sql.refuse import place
 from dpquery.sql.rowwise import condition, expression
-from dpquery.sql.sides import Bound, Open, Side
+from dpquery.sql.semi import plain
+from dpquery.sql.sides import Open, Side
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import FLOAT, INTEGER, Kind
 
 From = Callable[[exp.Select], Side]  # reads FROM
+Query = Callable[[exp.Expr], Side]  # reads a query
+WITHIN = ("avg", "median", "min", "max")  # what lies between the bounds of its argument
 NUMBERS: dict[type[exp.Expr], str] = {
     exp.Avg: "avg",
     exp.Sum: "sum",
@@ -36,31 +40,37 @@ EXTREMES: dict[type[exp.Expr], str] = {exp.Min: "min", exp.Max: "max"}
 INSTEAD = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or VARIANCE of public rows"
 
 
-def seated(statement: Statement, side: Bound, where: exp.Expr | None, env: Env, read: From) -> tuple[Bound, exp.Expr | None]:
-    """The relation with a column for each such value, and WHERE with these columns in their places."""
-    if where is None or not any(_is_public(statement, one, env) for one in values(where)):
-        return side, where
-    holder = exp.paren(where)  # a copy
-    for old, new in list(zip(values(where), values(holder.this), strict=True)):
-        if not _is_public(statement, old, env):
-            continue
-        found = _value(statement, _inner(old), read)
-        name = f"public_{next(statement.publics)}"
-        column = replace(found.columns[0], public=name)
-        spelled = f"\0{name}"  # which no statement can spell
-        frame = Frame((*side.frame.sources, Source("", (Field(spelled, column),), -1000 - column.id)), side.frame.merged)
-        side = replace(side, rel=Lookup(side.rel, Public(name, found.sql, (column,)), Join.INNER, None), frame=frame)
-        made = exp.column(spelled, quoted=True)
-        made.meta.update(old.meta)
-        new.replace(made)
-    return side, holder.this
-
-
 def values(node: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost subqueries that stand for values."""
     for below in list(node.walk(prune=lambda one: isinstance(one, exp.Query | exp.Subquery))):
         if isinstance(below, exp.Subquery) and not isinstance(below.parent, exp.In | exp.Exists | exp.Any | exp.All):
             yield below
+
+
+def value(statement: Statement, node: exp.Expr, read: From, query: Query) -> tuple[Public, Column]:
+    """The value of a subquery over public tables: a public relation of one row, and its column."""
+    inner = _inner(node)
+    items = peek(inner, "expressions")
+    if plain(inner) and len(items) == 1 and any(is_aggregate(below) for below in items[0].walk()):
+        found = _value(statement, inner, read)
+        return _held(statement, node, found.sql, found.columns[0])
+    side = query(inner)
+    if not isinstance(side, Open):
+        raise AssertionError("a query over public tables is public")
+    fields = side.frame.fields()
+    if len(fields) != 1 or not isinstance(fields[0].value, Column):
+        raise statement.refuse("SCALAR_SUBQUERY", f"a subquery that is a value has {len(fields)} columns", node, "one column")
+    column = fields[0].value
+    rows = f"SELECT c{side.columns.index(column)} AS c0 FROM ({side.sql}) AS q"
+    checked = Public(f"public_{next(statement.publics)}", rows, (replace(column, id=next(statement.ids)),))
+    statement.opened.append(Opened(checked, side.tables, True, place(node)))  # refused before the charge where it has several rows
+    return _held(statement, node, f"SELECT c0 FROM (SELECT 1 AS one) LEFT JOIN (SELECT c0 FROM ({rows}) LIMIT 1) ON TRUE", column)
+
+
+def _held(statement: Statement, node: exp.Expr, sql: str, column: Column) -> tuple[Public, Column]:
+    name = f"public_{next(statement.publics)}"
+    made = replace(column, id=next(statement.ids), name="value", public=name)
+    return Public(name, sql, (made,)), made
 
 
 def _inner(node: exp.Expr) -> exp.Expr:
@@ -69,37 +79,16 @@ def _inner(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _is_public(statement: Statement, node: exp.Expr, env: Env) -> bool:
-    """Whether all that a subquery reads are public tables, itself or through WITH queries and views."""
-    while isinstance(node, exp.Subquery):
-        node = node.this
-    return isinstance(node, exp.Select) and _reads_public(statement, node, env)
-
-
-def _reads_public(statement: Statement, node: exp.Expr, env: Env) -> bool:
-    tables = [below.this for below in node.find_all(exp.Table)]
-    return bool(tables) and all(isinstance(one, exp.Identifier) and _is_public_name(statement, identifier(one), env) for one in tables)
-
-
-def _is_public_name(statement: Statement, name: str, env: Env) -> bool:
-    if fold(name) in env.queries:
-        query, inside = env.queries[fold(name)]
-        return _reads_public(statement, query.this, inside)
-    table, text = declared(statement, name), view(statement, name)
-    if table is not None or text is None or fold(name) in env.views:
-        return table is not None and table.public
-    return _reads_public(statement, parse_view(text), Env(views=env.views | {fold(name)}))
-
-
 def _value(statement: Statement, node: exp.Expr, read: From) -> Open:
     """The value as a public relation of one row of one column."""
     if not isinstance(node, exp.Select):
         raise AssertionError("a value is a SELECT")
-    items, _, _, where = take(node, "expressions", "from_", "joins", "where")
+    items, _, _, where, _, distinct = take(node, "expressions", "from_", "joins", "where", "with_", "distinct")
+    if distinct is not None and take(distinct, "on")[0] is not None:
+        raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", distinct, "DISTINCT")
     side = read(node)
-    if len(items) != 1 or not isinstance(side, Open) or not any(is_aggregate(below) for below in items[0].walk()):
-        message = "a subquery over public tables that is a value must be one aggregate: else it might have several rows, or none"
-        raise statement.refuse("SCALAR_SUBQUERY", message, node, "MAX(x), or another aggregate, without GROUP BY")
+    if not isinstance(side, Open):
+        raise AssertionError("a query over public tables is public")
     scope, called = Scope(side.frame, statement), {c.id: f"q.c{i}" for i, c in enumerate(side.columns)}
     kept = ""
     if where is not None:
@@ -136,7 +125,8 @@ def aggregate(statement: Statement, node: exp.Expr, scope: Scope, called: dict[i
     if name in NUMBERS.values() and not value.type.numeric:
         raise statement.refuse("TYPE_MISMATCH", f"{name.upper()} takes numbers", node, "a CAST to a number")
     kind = value.type if name in ("sum", "min", "max") else FLOAT
-    return f"{name}({public.cast_to(public.text_of(this, scope, called), value.type)})", Column(next(statement.ids), name, kind)
+    bounds = interval(value) if name in WITHIN and value.type.numeric else None
+    return f"{name}({public.cast_to(public.text_of(this, scope, called), value.type)})", Column(next(statement.ids), name, kind, bounds)
 
 
 def _count(statement: Statement, node: exp.Count, scope: Scope, called: dict[int, str]) -> tuple[str, Column]:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import Post, Question
+from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
@@ -19,7 +20,7 @@ from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, named_item
-from dpquery.sql.feeds import fed, listed
+from dpquery.sql.feeds import listed, value
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.limits import whole_number
@@ -320,6 +321,10 @@ class Reader:
         """Whether a subquery's rows are released ones."""
         return self.sort(node, env) is Sort.RELEASED
 
+    def open(self, node: exp.Expr, env: Env) -> bool:
+        """Whether all that a query reads is public."""
+        return self.sort(node, env) is Sort.PUBLIC
+
     def lists(self, node: exp.Expr, env: Env) -> bool:
         """Whether a relation of FROM has released rows."""
         return self._source(node, env) is Sort.RELEASED
@@ -331,10 +336,10 @@ class Reader:
             return listed(statement, own._relation(node, env, place))
         return listed(statement, flat(statement, own.released(node, env), "", (), place))
 
-    def fed(self, statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-        """A subquery's rows with a column for each released value in its WHERE, and WHERE with these columns in their places."""
+    def value(self, statement: Statement, frame: Frame, node: exp.Expr, env: Env) -> tuple[Public, Column]:
+        """The released value of a subquery below the noise: a public relation of one row, and its column."""
         own = Reader(statement, self.sorts, self.known if statement.blocks is self.statement.blocks else {}, self.held)
-        return fed(statement, side, where, env, own)
+        return value(statement, frame, node, env, own)
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:
         """A subquery that is a value: one column, at most one row."""

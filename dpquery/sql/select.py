@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import cast
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.rel import Compute, Hop, Keep, Scan, ScanColumn, UnitPath
+from dpquery.plan.rel import Compute, Keep
 from dpquery.plan.scalar import Column, Scalar, walk
-from dpquery.schema.model import Table, ViaUnit
 from dpquery.sql import literals, peruser, public, publicrows, semi
 from dpquery.sql.chains import chained
 from dpquery.sql.dialect import parse_view
@@ -18,10 +19,11 @@ from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
 from dpquery.sql.joinkinds import step
 from dpquery.sql.limits import whole_number
-from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, column, declared, fold, identifier, note_origins, view
-from dpquery.sql.publicvalues import seated
+from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, view
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
+from dpquery.sql.scans import scanned
+from dpquery.sql.seats import Below, Clauses, Seats, on
 from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
 from dpquery.sql.stacks import stacked
 from dpquery.sql.stars import star, unfolded
@@ -41,7 +43,8 @@ def tables(statement: Statement, first: exp.From | None, joins: Sequence[exp.Joi
         raise statement.refuse("NO_TABLE", "the SELECT reads no table", node, "FROM with a private table")
     places = iter(range(len(joins) + 1))
     side = relation(statement, take(first, "this")[0], env, places)
-    steps = [step(statement, join, relation(statement, take(join, *JOIN)[0], env, places)) for join in joins]
+    seat = partial(on, partial(seats, statement, env))
+    steps = [replace(step(statement, join, relation(statement, take(join, *JOIN)[0], env, places)), seat=seat) for join in joins]
     return chained(statement, side, steps, where)
 
 
@@ -136,34 +139,6 @@ def _view(statement: Statement, node: exp.Table, name: str, text: str, env: Env)
         raise statement.refuse(wrong.code, f"in the view {name!r}: {wrong.message}", node, wrong.instead) from None
 
 
-def scanned(statement: Statement, table: Table) -> Bound:
-    """A private table: its declared columns under fresh ids, and the way to its unit."""
-    made = tuple(column(statement, c) for c in table.columns.values())
-    note_origins(statement, table, made)
-    by_name = {c.name: c for c in made}
-    unit = frozenset({by_name[table.unit].id}) if isinstance(table.unit, str) and table.unit in by_name else frozenset[int]()
-    scan = Scan(
-        table=table.name,
-        physical=table.physical,
-        columns=tuple(ScanColumn(c, c.name) for c in made),
-        unit=_path(statement, table),
-        max_rows_per_unit=table.max_rows_per_unit,
-        unique=frozenset(by_name[c.name].id for c in table.columns.values() if c.unique),
-        unit_columns=unit,
-    )
-    return Bound(scan, Frame((Source(table.name, tuple(Field(c.name, c) for c in made)),)))
-
-
-def _path(statement: Statement, table: Table) -> UnitPath:
-    schema, hops = statement.schema, list[Hop]()
-    kind = schema.tables[schema.privacy_unit_table].columns[schema.privacy_unit_column].type
-    while isinstance(table.unit, ViaUnit):
-        parent = schema.tables[table.unit.table]
-        hops.append(Hop(table.unit.via, parent.physical, table.unit.key))
-        table = parent
-    return UnitPath(str(table.unit), kind, tuple(hops))
-
-
 # ---- subqueries ----------------------------------------------------------------------------------------------------------------------
 
 
@@ -191,7 +166,7 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     if isinstance(side, Open) and side.released is None:
         rows = _several(statement, side, items, clauses, test, distinct)
         if rows is None:
-            rows = _public(statement, side, _items(statement, items, scope), test, distinct, scope)
+            rows = _public(statement, side, _items(statement, _spelled(statement, items, side.frame), scope), test, distinct, scope)
         check_unread(statement, clause, inside)
         order, limit, offset = rest[3:]
         limits = whole_number(statement, limit, "LIMIT"), whole_number(statement, offset, "OFFSET")
@@ -199,20 +174,37 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     take(node, *known)
     if isinstance(side, Open):
         peruser.check_none(clauses)
-        columns = _items(statement, items, scope)
+        columns = _items(statement, _spelled(statement, items, side.frame), scope)
         check_unread(statement, clause, inside)
         return _public(statement, side, columns, test, distinct, scope)
     _check_kept(statement, side, first)
-    aliases = {fold(name): inner for name, inner in (named_item(statement, item) for item in reversed(items)) if name}
-    below, test = _fed(statement, side, test, inside)
-    whole = replace(kept(statement, below, conjunct_nodes(test), inside, aliases), frame=side.frame)
-    if peruser.asked(items, clauses):
-        whole, columns = peruser.read(statement, whole, clauses, _spelled(statement, items, scope.frame), node)
-    else:
-        columns = _items(statement, items, scope)
+    made = _rows(statement, side, items, clauses, test, inside, node)
     check_unread(statement, clause, inside)
-    made = _projected(statement, whole, columns)
     return made if distinct is None else peruser.distinct(statement, made, distinct)
+
+
+def _rows(
+    statement: Statement, side: Bound, items: Sequence[exp.Expr], clauses: peruser.Clauses, test: exp.Expr | None, env: Env, node: exp.Select
+) -> Bound:
+    """The rows of a subquery that reads private ones."""
+    spelled, grouped = _spelled(statement, items, side.frame), peruser.grouped(clauses, items)
+    seat = seats(statement, env, side)
+    given = Clauses(tuple((name, inner) for name, inner, _ in spelled), clauses.group, (clauses.having, clauses.qualify), grouped)
+    found = seat.clauses(given)
+    spelled = tuple((name, inner, star_) for (name, inner), (_, _, star_) in zip(found.items, spelled, strict=True))
+    aliases = {fold(name): inner for name, inner, star_ in reversed(spelled) if name and star_ is None}
+    where = seat.where(test)
+    whole = kept(statement, seat.side, where, env, aliases)
+    if peruser.asked(items, clauses):
+        whole, columns = peruser.read(statement, whole, _clauses(found), spelled, node, seat.over)
+    else:
+        columns = _items(statement, spelled, Scope(side.frame, statement))
+    return _projected(statement, whole, columns)
+
+
+def _clauses(found: Clauses) -> peruser.Clauses:
+    having, qualify = found.others
+    return peruser.Clauses(found.group, cast("exp.Having | None", having), cast("exp.Qualify | None", qualify))
 
 
 def _spelled(statement: Statement, nodes: Sequence[exp.Expr], frame: Frame) -> tuple[peruser.Spelled, ...]:
@@ -253,21 +245,23 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
     side = tables(statement, first, joins or (), test, inside, node)
-    frame = side.frame
-    items = unfolded(statement, items, frame)
+    spelled, nodes = _spelled(statement, unfolded(statement, items, side.frame), side.frame), conjunct_nodes(test)
     if isinstance(side, Bound):
-        side, test = _fed(statement, side, test, inside)
+        seat = seats(statement, inside, side, outer)
+        found = seat.clauses(Clauses(tuple((name, one) for name, one, _ in spelled), None, (), False)).items
+        spelled, nodes = tuple((name, one, star_) for (name, one), (_, _, star_) in zip(found, spelled, strict=True)), seat.where(test)
+        side = seat.side
     scope = Scope(side.frame, statement, outer=outer)
-    own, across = semi.split(conjunct_nodes(test), scope)
-    values = tuple(value for _, _, value in _items(statement, items, scope.over(frame)))
+    own, across = semi.split(nodes, scope)
+    values = tuple(value for _, _, value in _items(statement, spelled, scope))
     check_unread(statement, clause, inside)
     if isinstance(side, Bound):
         _check_kept(statement, side, first)
         side = kept(statement, side, own, inside)
     elif own:
         side = _public_rows(statement, side, own, scope)
-        values = tuple(value for _, _, value in _items(statement, items, scope.over(side.frame)))
         scope = scope.over(side.frame)
+        values = tuple(value for _, _, value in _items(statement, _spelled(statement, items, side.frame), scope))
     return semi.Inner(side, values, across, scope)
 
 
@@ -275,20 +269,23 @@ def _releases(node: exp.Expr, env: Env) -> bool:
     return env.lists is not None and env.lists.releases(node, env)
 
 
-def valued(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-    """The rows with a column for each value of public tables in WHERE, and WHERE with these in their places."""
+def seats(statement: Statement, env: Env, side: Bound, outer: Scope | None = None) -> Seats:
+    """The rows, to which values of subqueries become columns."""
 
     def read(node: exp.Select) -> Side:
-        _, first, joins, test = take(node, "expressions", "from_", "joins", "where")
-        return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], env, node)
+        clause, first, joins, test = take(node, "with_", "from_", "joins", "where", "expressions", "distinct")[:4]
+        inside = env.within(statement, clause)
+        return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], inside, node)
 
-    return seated(statement, side, where, env, read)
+    return Seats(statement, side, env, Below(read, partial(_once, statement, env), partial(_inside, statement, env)), outer)
 
 
-def _fed(statement: Statement, side: Bound, where: exp.Expr | None, env: Env) -> tuple[Bound, exp.Expr | None]:
-    """The rows with a column for each public or released value in WHERE, and WHERE with these in their places."""
-    side, where = valued(statement, side, where, env)
-    return (side, where) if env.lists is None else env.lists.fed(statement, side, where, env)
+def _once(statement: Statement, env: Env, node: exp.Expr) -> Side:
+    return query(statement, node, env)
+
+
+def _inside(statement: Statement, env: Env, node: exp.Expr, outer: Scope) -> semi.Inner:
+    return _inner(statement, node, outer, env)
 
 
 def _public_rows(statement: Statement, side: Open, nodes: Sequence[exp.Expr], scope: Scope) -> Open:
@@ -347,17 +344,15 @@ def _several(
     return publicrows.grouped(statement, side, named, clauses.group, having, test, distinct is not None)
 
 
-def _items(statement: Statement, nodes: Sequence[exp.Expr], scope: Scope) -> tuple[Item, ...]:
+def _items(statement: Statement, spelled: Sequence[peruser.Spelled], scope: Scope) -> tuple[Item, ...]:
     """The columns of a subquery's SELECT."""
     found: list[Item] = []
     aliases: dict[str, exp.Expr] = {}
-    for node in nodes:
-        stars = star(statement, node, scope.frame)
-        if stars is not None:
-            found += [(f.name, None, f.value) for f in stars]
+    for name, inner, value in spelled:
+        if value is not None:
+            found.append((name, None, value))
             continue
-        name, inner = named_item(statement, node)
-        if any(is_aggregate(below) for below in inner.walk()):
+        if any(is_aggregate(below) for below in inner.walk(prune=lambda one: isinstance(one, exp.Query))):
             message = "an aggregate in a subquery is not supported"
             raise statement.refuse("AGGREGATE_IN_SUBQUERY", message, inner, "the aggregate in the outermost SELECT")
         found.append((name or title(inner), inner, expression(inner, replace(scope, aliases=dict(aliases)), "a subquery's SELECT")))

@@ -77,6 +77,8 @@ def plain(node: exp.Expr) -> bool:
 
 def reads_outside(node: exp.Expr) -> bool:
     """Whether a query's WHERE names a table that is not in its own FROM."""
+    while isinstance(node, exp.Subquery):
+        node = node.this
     first, joins, where = (peek(node, name) for name in ("from_", "joins", "where"))
     own = {fold(one.this.alias_or_name) for one in (first, *(joins or ())) if one is not None}
     read = () if where is None else where.find_all(exp.Column)
@@ -109,7 +111,7 @@ def kept_by(statement: Statement, side: Bound, tests: Sequence[Test], scope: Sco
 # ---- conditions ----------------------------------------------------------------------------------------------------------------------
 
 
-def _equal(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tuple[Scalar, Scalar, Scalar] | None:
+def equal_to(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tuple[Scalar, Scalar, Scalar] | None:
     """`value = the subquery's column`, and both sides of it; None for EXISTS."""
     if test.value is None:
         return None
@@ -126,7 +128,8 @@ def _equal(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tupl
         raise statement.refuse(wrong.code, wrong.message, test.node, wrong.instead) from None
 
 
-def _across(inner: Inner) -> tuple[Scalar, ...]:
+def conditions_across(inner: Inner) -> tuple[Scalar, ...]:
+    """The conditions that read the rows outside."""
     return tuple(part for node in inner.across for part in conjuncts(condition(node, inner.scope, "WHERE")))
 
 
@@ -138,7 +141,7 @@ def _null(*values: Scalar) -> tuple[Scalar, ...]:
 
 
 def _private(statement: Statement, left: Bound, inner: Inner, right: Bound, test: Test, scope: Scope) -> Bound:
-    across, equal = _across(inner), _equal(statement, test, inner, scope)
+    across, equal = conditions_across(inner), equal_to(statement, test, inner, scope)
     if equal is None:
         conditions = across
     elif not test.negated or all(never_null(statement, *each) for each in ((left, equal[1]), (right, equal[2]))):
@@ -146,19 +149,26 @@ def _private(statement: Statement, left: Bound, inner: Inner, right: Bound, test
     elif any(tied(statement, c, left, right) for c in across):  # what is NULL on either side leaves NOT IN undecided
         conditions = (*across, call("or", equal[0], *_null(*equal[1:])))
     else:
-        message = "NOT IN is undecided for every row once the other side holds a NULL, whosever it is"
-        raise statement.refuse("NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, "NOT EXISTS (SELECT 1 FROM .. WHERE {})"))
+        raise null_left(statement, left, right, test)
     found = partnered(statement, left, right, conditions, test.negated)
     if found is None:
-        raise _untied(statement, left, right, test)
+        raise no_tie(statement, left, right, test)
     return found
+
+
+def null_left(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
+    """The refusal of what a NULL of anybody's leaves undecided."""
+    word = "NOT " if test.negated else ""
+    message = f"{word}IN is undecided for every row once the other side holds a NULL, whosever it is"
+    return statement.refuse("NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, word + "EXISTS (SELECT 1 FROM .. WHERE {})"))
 
 
 def _instead(statement: Statement, left: Bound, right: Bound, text: str) -> str:
     return text.format(suggestion(statement, left, right) or "a condition `inner.unit = outer.unit` on the columns of the privacy unit")
 
 
-def _untied(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
+def no_tie(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
+    """The refusal of private rows that nothing compares within the unit."""
     code, word = ("EXISTS", "EXISTS") if test.value is None else ("IN_SUBQUERY", "IN")
     message = f"{word} with private rows compares them within the privacy unit only, as a condition of its own (not under OR, not computed)"
     return statement.refuse(code, message, test.node, _instead(statement, left, right, "AND {} in the subquery's WHERE"))
@@ -171,7 +181,7 @@ def _public(statement: Statement, side: Bound, inner: Inner, right: Open, test: 
     """A public list that a plain column is in joins once, and so can list keys; other conditions only look for a partner."""
     made, shown = closed(statement, right)
     seen = Inner(right, tuple(_renamed(right, made, value) for value in inner.values), inner.across, inner.scope.over(shown))
-    across, equal = _across(seen), _equal(statement, test, seen, scope)
+    across, equal = conditions_across(seen), equal_to(statement, test, seen, scope)
     if equal is None:
         return _partnered(side, made, across, test.negated)
     if not test.negated:

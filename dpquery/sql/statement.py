@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
 from sqlglot import exp
 
@@ -16,17 +17,18 @@ from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql import options as settings
+from dpquery.sql import seats as seating
 from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
 from dpquery.sql.env import Env, named_item
-from dpquery.sql.feeds import Readers, fed, key_table
+from dpquery.sql.feeds import Readers, key_table
 from dpquery.sql.fields import take
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.options import Chosen
-from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.select import check_unread, kept, tables, valued
+from dpquery.sql.seats import Seats
+from dpquery.sql.select import check_unread, kept, seats, tables
 from dpquery.sql.sides import Bound, Open
 from dpquery.sql.stars import star, unfolded
 from dpquery.sql.titles import title
@@ -48,6 +50,8 @@ class Clauses:
     limit: int | None
     offset: int | None
 
+
+Item = tuple[str, str, exp.Expr]  # an output: alias (empty: none), name, expression
 
 ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset", "hint")
 
@@ -108,13 +112,14 @@ def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
 def _block(
     statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, first: exp.From, name: str, readers: Readers, env: Env, inner: bool
 ) -> tuple[Above, Post]:
-    items = _items(statement, side, clauses)
+    seat = seats(statement, env, side)
+    clauses, items = _seated(clauses, _items(statement, side, clauses), seat)
     aliases: dict[str, exp.Expr] = {}
     for alias, _, node in items:
         if alias:
             aliases.setdefault(fold(alias), node)
-    below, where = fed(statement, *valued(statement, side, clauses.where, env), env, readers)
-    whole = replace(kept(statement, below, conjunct_nodes(where), env, aliases), frame=side.frame)
+    where = seat.where(clauses.where)
+    whole = kept(statement, seat.side, where, env, aliases)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
     keys, distinct = _keys(statement, whole, clauses, named, scope)
@@ -148,9 +153,23 @@ def _block(
     return above, post
 
 
-def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[tuple[str, str, exp.Expr], ...]:
+def _seated(clauses: Clauses, items: Sequence[Item], seat: Seats) -> tuple[Clauses, tuple[Item, ...]]:
+    """The clauses with columns in place of subqueries below the noise: in keys, and inside aggregates."""
+    above = clauses.having, clauses.qualify, clauses.order
+    tops = [node for _, _, node in items] + [node for node in above if node is not None]
+    grouped = clauses.group is not None or clauses.distinct is None or any(holds_aggregate(node) for node in tops)
+    given = seating.Clauses(tuple((name, node) for _, name, node in items), clauses.group, above, grouped)
+    found = seat.clauses(given)
+    if found is given:
+        return clauses, tuple(items)
+    having, qualify, order = found.others
+    made = tuple((alias, name, node) for (alias, _, _), (name, node) in zip(items, found.items, strict=True))
+    return replace(clauses, group=found.group, having=having, qualify=qualify, order=cast("exp.Order | None", order)), made
+
+
+def _items(statement: Statement, side: Bound, clauses: Clauses) -> tuple[Item, ...]:
     """The outputs: alias (empty: none), name, expression. A star stands for the declared columns where they are keys, and is refused elsewhere."""
-    found: list[tuple[str, str, exp.Expr]] = []
+    found: list[Item] = []
     for node in unfolded(statement, clauses.items, side.frame):
         stars = star(statement, node, side.frame)
         if stars is not None:

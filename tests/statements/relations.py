@@ -269,6 +269,11 @@ def _pair(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:
     return g.random.choice(named or pairs) if pairs else None
 
 
+def pair_of(g: Grammar, cols: Sequence[Col], right: Rel) -> tuple[Col, Col] | None:
+    """The same of columns and a relation."""
+    return _pair(g, Rel("", "", None, tuple(cols)), right)
+
+
 def _tied(g: Grammar, left: Rel, right: Rel) -> tuple[Col, Col] | None:
     """Two columns whose equality proves one unit."""
     pairs = [(a, b) for a in left.cols for b in right.cols if a.firm and b.firm and a.ties & b.ties and a.type == b.type]
@@ -405,12 +410,12 @@ def listed(g: Grammar, depth: int) -> Rel | None:
 # ---- rows with a partner -------------------------------------------------------------------------------------------------------------
 
 
-def _outer(cols: Sequence[Col]) -> tuple[Col, ...]:
+def outer(cols: Sequence[Col]) -> tuple[Col, ...]:
     """The columns as a subquery of a condition may write them."""
     return tuple(c if "." in c.text else replace(c, text=c.full) for c in cols if "." in c.text or c.full)
 
 
-def _subquery(g: Grammar, right: Rel, item: Expr | None, conditions: Sequence[Expr]) -> Expr:
+def query_of(g: Grammar, right: Rel, item: Expr | None, conditions: Sequence[Expr]) -> Expr:
     """(SELECT .. FROM the relation WHERE ..), which plain SQL asks of rows that have a unit."""
     parts = _all([*right.where, *conditions])
     g.random.shuffle(parts)
@@ -421,13 +426,14 @@ def _subquery(g: Grammar, right: Rel, item: Expr | None, conditions: Sequence[Ex
     return Expr(dp, f"(SELECT {heads[1]} FROM {right.plain}{_where([*owned, *(p.plain for p in parts)])})", BOOLEAN)
 
 
-def _tie(g: Grammar, cols: Sequence[Col], right: Rel) -> tuple[Col, Col] | None:
+def tie(g: Grammar, cols: Sequence[Col], right: Rel) -> tuple[Col, Col] | None:
     """Two columns that prove one unit where they are equal; either may be NULL."""
     pairs = [(a, b) for a in cols for b in right.cols if a.ties & b.ties and a.type == b.type]
     return g.random.choice(pairs) if pairs else None
 
 
-def _equal(g: Grammar, pair: tuple[Col, Col]) -> Expr:
+def equal(g: Grammar, pair: tuple[Col, Col]) -> Expr:
+    """The equality of two columns."""
     return both("{0} = {1}", BOOLEAN, *(g.read(c) for c in (pair if g.chance(0.5) else pair[::-1])))
 
 
@@ -435,40 +441,41 @@ def _equal(g: Grammar, pair: tuple[Col, Col]) -> Expr:
 def with_partner(g: Grammar, depth: int) -> Rel | None:
     """[NOT] EXISTS, [NOT] IN, = ANY and <> ALL of private rows."""
     left, right = relation(g, depth - 1), relation(g, g.random.randint(0, max(0, depth - 1)))
-    cols = _outer(left.cols)
-    pair, like = _tie(g, cols, right), _pair(g, replace(left, cols=cols), right)
+    cols = outer(left.cols)
+    pair, like = tie(g, cols, right), _pair(g, replace(left, cols=cols), right)
     if pair is None or like is None:
         return None
     negated = g.chance(0.5)
     more = [condition(g, (*cols, *right.cols), 1)] if g.chance(0.3) else []
     if g.chance(0.4):
-        found = both(f"{'NOT ' if negated else ''}EXISTS {{0}}", BOOLEAN, _subquery(g, right, None, [_equal(g, pair), *more]))
+        found = both(f"{'NOT ' if negated else ''}EXISTS {{0}}", BOOLEAN, query_of(g, right, None, [equal(g, pair), *more]))
     elif (pair[0].firm and pair[1].firm) or not negated:
-        found = _in(g, pair[0], negated, _subquery(g, right, g.read(pair[1]), more))
+        found = in_(g, pair[0], negated, query_of(g, right, g.read(pair[1]), more))
     else:
-        found = _in(g, like[0], negated, _subquery(g, right, g.read(like[1]), [_equal(g, pair), *more]))
+        found = in_(g, like[0], negated, query_of(g, right, g.read(like[1]), [equal(g, pair), *more]))
     return replace(left, where=(*left.where, found))
 
 
-def _in(g: Grammar, value: Col, negated: bool, subquery: Expr) -> Expr:
+def in_(g: Grammar, value: Col, negated: bool, query: Expr) -> Expr:
+    """[NOT] IN with a subquery, in one of its spellings."""
     way = g.random.choice(["{0} NOT IN {1}", "NOT {0} IN {1}", "{0} <> ALL {1}"] if negated else ["{0} IN {1}", "{0} IN {1}", "{0} = ANY {1}"])
-    return both(way, BOOLEAN, g.read(value), subquery)
+    return both(way, BOOLEAN, g.read(value), query)
 
 
 @production(RELATION, 1)
 def with_public_partner(g: Grammar, depth: int) -> Rel | None:
     """[NOT] EXISTS and [NOT] IN of public rows, tied to the private row or not."""
     left, right = relation(g, depth - 1), public(g)
-    cols = _outer(left.cols)
+    cols = outer(left.cols)
     pair, negated = _pair(g, replace(left, cols=cols), right), g.chance(0.4)
     if pair is None:
         return None
     more = [condition(g, right.cols if g.chance(0.7) else (*cols, *right.cols), 1)] if g.chance(0.4) else []
     if g.chance(0.4):
-        ties = [_equal(g, pair)] if g.chance(0.7) else []
-        found = both(f"{'NOT ' if negated else ''}EXISTS {{0}}", BOOLEAN, _subquery(g, right, None, [*ties, *more]))
+        ties = [equal(g, pair)] if g.chance(0.7) else []
+        found = both(f"{'NOT ' if negated else ''}EXISTS {{0}}", BOOLEAN, query_of(g, right, None, [*ties, *more]))
     else:
-        found = _in(g, pair[0], negated, _subquery(g, right, g.read(pair[1]), more))
+        found = in_(g, pair[0], negated, query_of(g, right, g.read(pair[1]), more))
     return replace(left, where=(*left.where, found))
 
 
@@ -477,14 +484,14 @@ def half_joined(g: Grammar, depth: int) -> Rel | None:
     """SEMI JOIN and ANTI JOIN, by ON or USING."""
     left, right = closed(g, relation(g, depth - 1)), right_hand(g, public(g) if g.chance(0.3) else relation(g, depth - 1))
     left = _apart(left, right)
-    pair = _pair(g, left, right) if right.unit is None else _tie(g, left.cols, right)
+    pair = _pair(g, left, right) if right.unit is None else tie(g, left.cols, right)
     if pair is None:
         return None
     word = g.random.choice(["SEMI JOIN", "ANTI JOIN"])
     a, b = pair
     if a.name == b.name and _unmerged(left, a.name) and _unmerged(right, b.name) and "." in a.text and "." in b.text and g.chance(0.4):
         return replace(left, dp=f"{left.dp} {word} {right.dp} USING ({a.name})", plain=f"{left.plain} {word} {right.plain} USING ({a.name})")
-    parts = _all([_equal(g, pair), *([condition(g, (*left.cols, *right.cols), 1)] if g.chance(0.4) else [])])
+    parts = _all([equal(g, pair), *([condition(g, (*left.cols, *right.cols), 1)] if g.chance(0.4) else [])])
     g.random.shuffle(parts)
     on, plain = " AND ".join(p.dp for p in parts), " AND ".join(p.plain for p in parts)
     return replace(left, dp=f"{left.dp} {word} {right.dp} ON {on}", plain=f"{left.plain} {word} {right.plain} ON {plain}")

@@ -15,6 +15,7 @@ import upper
 from expressions import condition, day, number, text
 from grammar import AGGREGATE, KEY, Agg, Col, Expr, Grammar, Key, Limits, More, Rel, Statement, both, production, renamed, visible
 from relations import preserved, relation
+from seated import tested
 from sqlglot import exp
 from worlds import DAYS, WORDS, World, quoted
 
@@ -68,7 +69,7 @@ def listed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
 @production(KEY, 2)
 def case_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key:
     """CASE with literal branches; without ELSE it is a private key."""
-    a, b = condition(g, scope, 1), condition(g, scope, 1)
+    a, b = tested(g, scope, 1), condition(g, scope, 1)
     last = g.random.choice([" ELSE 'other'", " ELSE 'other'", " ELSE NULL", ""])
     made = both(f"CASE WHEN {{0}} THEN 'one' WHEN {{1}} THEN 'two'{last} END", STRING, a, b)
     return Key(made, bool(last))
@@ -76,7 +77,7 @@ def case_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key:
 
 @production(KEY, 3)
 def computed_key(g: Grammar, scope: Scope, wants: list[Expr]) -> Key | None:
-    made = g.random.choice([number, text, day, condition])(g, scope, 1)
+    made = g.random.choice([number, text, day, tested])(g, scope, 1)
     return None if made is None or not made.reads or (made.bare and made.bare.unit) else Key(made, False)
 
 
@@ -99,7 +100,7 @@ def count_rows(g: Grammar, scope: Scope, limits: Limits) -> Agg:
         case 1:
             return Agg(g.random.choice(["COUNT(1)", "count()", "COUNT('x')"]), "count")
         case 2:
-            test = condition(g, scope, 1)
+            test = tested(g, scope, 1)
             return Agg(f"COUNT_IF({test.dp})", "count", where=test)
         case _:
             return Agg("COUNT(*)", "count")
@@ -261,7 +262,7 @@ def filtered(g: Grammar, scope: Scope, agg: Agg) -> Agg:
     """The aggregate with a FILTER, now and then."""
     if not g.chance(0.25):
         return agg
-    test = condition(g, scope, 1)
+    test = tested(g, scope, 1)
     where = test if agg.where is None else both("({0}) AND ({1})", BOOLEAN, test, agg.where)
     return replace(agg, dp=f"{agg.dp} FILTER (WHERE {test.dp})", where=where)
 
@@ -314,7 +315,7 @@ def over(g: Grammar, rel: Rel) -> Statement:
     keys = _kept_keys(g, rel, scope) if kept else [g.make(KEY, scope, wants) for _ in range(g.random.choice([0, 1, 1, 1, 2, 2, 3]))]
     keys = list({key.value.dp.lower(): key for key in sorted(keys, key=lambda key: key.listed)}.values())
     wants += _by_alias(g, keys) if keys and not kept and g.chance(0.1) else []
-    where = [] if kept else [*wants, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1, 1, 2])))]
+    where = [] if kept else [*wants, *(tested(g, scope, 2) for _ in range(g.random.choice([0, 0, 1, 1, 2])))]
     g.random.shuffle(where)
     limits, options, threshold = _options(g, rel, scope, [key.listed for key in keys], bool(kept))
     aggs = [filtered(g, scope, g.make(AGGREGATE, scope, limits)) for _ in range(g.random.choice([1, 1, 2, 3]))]
