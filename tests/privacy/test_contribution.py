@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
@@ -38,7 +39,7 @@ from dpquery.plan.release import (
 )
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, calibrate, enforced, reprice, sensitivities
-from dpquery.privacy.contribution import Sensitivity, cell_bound, groups_of_a_unit
+from dpquery.privacy.contribution import Sensitivity, cell_bound, groups_of_a_unit, ranked
 from dpquery.privacy.cost import selection_delta
 from dpquery.values.types import STRING, Adjacency
 
@@ -324,6 +325,7 @@ def test_n1_odd_widths_move_by_the_full_width() -> None:
 
 W = 2 << 20
 SIGNED, COUNTED, UNITED, BINNED = CellBound(-2, 3), CellBound(0, 3), CellBound(0, 3, united=True), CellBound(0, 3, bins=4)
+MEDIAN, QUARTER, UPPER = (replace(BINNED, ranked=Fraction(of, 4)) for of in (2, 1, 3))
 CLAIMS: list[tuple[Bounding, CellBound, int | None, Adjacency, Sensitivity]] = [
     (GroupCap(2, Idle.ALL_KEYS), SIGNED, 2, ADD, Sensitivity(2, 3, 6, 18, "C5", ((2, 3),))),
     (GroupCap(2, Idle.ALL_KEYS), SIGNED, 2, REPLACE, Sensitivity(2, 5, 10, 50, "C5", ((2, 5),))),
@@ -342,6 +344,16 @@ CLAIMS: list[tuple[Bounding, CellBound, int | None, Adjacency, Sensitivity]] = [
     (GroupCap(2), BINNED, 3, REPLACE, Sensitivity(12, 3, 12, 36, "C10", ((4, 3),), (2, 6))),
     (GroupCap(2), BINNED, 5, REPLACE, Sensitivity(16, 3, 12, 36, "C10", ((4, 3),), (2, 6))),
     (GroupCap(1, Idle.UNIT_KEY), BINNED, 0, REPLACE, Sensitivity(4, 3, 6, 18, "C10", ((2, 3),), (1, 6))),
+    (GroupCap(2), MEDIAN, None, ADD, Sensitivity(8, 3, 24, 72, "C12", ((8, 3),), (2, 6))),
+    (GroupCap(2), MEDIAN, 1, ADD, Sensitivity(4, 3, 12, 36, "C12", ((4, 3),), (1, 6))),
+    (GroupCap(2), MEDIAN, None, REPLACE, Sensitivity(16, 6, 96, 576, "C12", ((16, 6),), (2, 12))),
+    (GroupCap(2), MEDIAN, 3, REPLACE, Sensitivity(12, 6, 72, 432, "C12", ((12, 6),), (2, 12))),
+    (GroupCap(2), QUARTER, None, ADD, Sensitivity(8, 9, 72, 648, "C12", ((8, 9),), (2, 18))),
+    (GroupCap(2), UPPER, None, ADD, Sensitivity(8, 9, 72, 648, "C12", ((8, 9),), (2, 18))),
+    (GroupCap(2), QUARTER, None, REPLACE, Sensitivity(16, 12, 192, 2304, "C12", ((16, 12),), (4, 24))),
+    (GroupCap(2), UPPER, 5, REPLACE, Sensitivity(16, 12, 192, 2304, "C12", ((16, 12),), (4, 24))),
+    (GroupCap(2), QUARTER, 3, REPLACE, Sensitivity(12, 12, 144, 1728, "C12", ((12, 12),), (3, 24))),
+    (GroupCap(1, Idle.UNIT_KEY), QUARTER, 0, REPLACE, Sensitivity(4, 12, 48, 576, "C12", ((4, 12),), (1, 24))),
     (RowWeights(2), SIGNED, None, ADD, Sensitivity(W, 3 * W, 3 * W, 9 * W**2, "C7", ((1, 3 * W),))),
     (RowWeights(2), SIGNED, None, REPLACE, Sensitivity(2 * W, 5 * W, 6 * W, 25 * W**2, "C7", ((1, 6 * W),))),
     (RowWeights(2), COUNTED, None, REPLACE, Sensitivity(2 * W, 3 * W, 6 * W, 18 * W**2, "C7", ((2, 3 * W),))),
@@ -356,6 +368,11 @@ def test_each_claim_in_figures() -> None:
     for cell, adjacency, shift in ((SIGNED, ADD, 3), (SIGNED, REPLACE, 5), (CellBound(2, 3), REPLACE, 3), (CellBound(-3, -2), REPLACE, 3)):
         one = Enforced(GroupCap(1, Idle.NO_KEYS), (cell,), None, keyed=False)
         assert sensitivities(one, adjacency) == (Sensitivity(1, shift, shift, shift**2, "C4", ((1, shift),)),)
+    several = sensitivities(Enforced(GroupCap(1, Idle.NO_KEYS), (BINNED, QUARTER), None, keyed=False), REPLACE)
+    assert several[0] == Sensitivity(4, 3, 6, 18, "C10", ((2, 3),), (1, 6))
+    assert several[1] == Sensitivity(4, 12, 48, 576, "C12", ((4, 12),), (1, 24))
+    with pytest.raises(AssertionError, match=r"^scores are those of a fraction$"):
+        ranked(BINNED, 1, 1, ADD)
     whole = sensitivities(Enforced(RowWeights(2), (SIGNED,), None, keyed=False), REPLACE)
     assert whole == (Sensitivity(1, 5 * W, 5 * W, 25 * W**2, "C7", ((1, 5 * W),)),)
 
