@@ -209,7 +209,9 @@ def like(args: Args) -> tuple[Args, Type]:
     pattern = str(short(args[1], PATTERN, "the pattern").value)
     if len(args) == 2:
         if "\\" in pattern:
-            raise Mismatch("has a backslash in its pattern, which needs an ESCAPE clause", code="BAD_LITERAL", instead="LIKE '..' ESCAPE '\\'")
+            raise Mismatch(
+                "has a backslash in its pattern, which needs an ESCAPE clause", code="BAD_LITERAL", instead="LIKE '10!%' ESCAPE '!' for 10%"
+            )
         return (want(args[0], STRING), args[1]), BOOLEAN
     escape = str(literal(args[2], STRING, "the escape character").value)
     if len(escape) != 1 or not escape.isascii():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -49,6 +49,7 @@ class Policy:
     """What was found. Numbers as text; None where nothing was said."""
 
     unit: tuple[str, str] | None = None
+    units: dict[str, str] = field(default_factory=dict)  # of each table, the column that names its rows' unit
     epsilon: str | None = None
     delta: str | None = None
     most: str | None = None
@@ -58,6 +59,27 @@ class Policy:
     tables: dict[str, dict[str, Column]] = field(default_factory=dict)
     public: dict[str, set[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def column(self, table: str, name: str) -> tuple[str, str]:
+        """The table's and the column's name as they were first spelled; both systems compare names without case."""
+        known = _known(self.tables, table)
+        columns = self.tables.setdefault(known, {})
+        found = _known(columns, name)
+        columns.setdefault(found, Column())
+        return known, found
+
+    def owned(self, table: str, name: str) -> None:
+        """Notes whose rows a table's are; the first such column is the privacy unit."""
+        own = self.column(table, name)
+        self.unit = self.unit or own
+        self.units[own[0]] = own[1]
+        if own != self.unit:
+            message = f"{'.'.join(own)} must hold the same values as {'.'.join(self.unit)}; else declare unit: {{via: .., references: ..}}"
+            self.notes.append(message)
+
+
+def _known(names: Iterable[str], name: str) -> str:
+    return next((one for one in names if one.lower() == name.lower()), name)
 
 
 def imported(text: str) -> str:
@@ -85,8 +107,17 @@ def _json(text: str) -> Mapping[str, Any]:
         raise SchemaError("BAD_POLICY", "the privacy policy is not valid JSON", instead=INSTEAD) from None
     if not isinstance(content, dict):
         raise SchemaError("BAD_POLICY", "the privacy policy is no JSON object", instead=INSTEAD)
+    content = _snake(content)
     inner = content.get("privacy_policy", content)
     return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
+
+
+def _snake(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of BigQuery's REST interface, which are in camel case, as its SQL spells them."""
+    return {
+        re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: "_" + found.group(1).lower(), name): _snake(value) if isinstance(value, dict) else value
+        for name, value in content.items()
+    }
 
 
 # ---- BigQuery ------------------------------------------------------------------------------------------------------------------------
@@ -109,8 +140,7 @@ def _bigquery(policy: Mapping[str, Any], table: str, found: Policy) -> None:
         if len(units) > 1:
             found.notes.append("several privacy unit columns have no counterpart: one column must name the unit")
         if units:
-            found.unit = (table, str(units[0]).strip())
-            found.tables.setdefault(table, {}).setdefault(found.unit[1], Column())
+            found.owned(table, str(units[0]).strip())
 
 
 def _spending(content: Mapping[str, Any], found: Policy) -> None:
@@ -123,6 +153,8 @@ def _number(content: Mapping[str, Any], name: str) -> str | None:
     value = content.get(name)
     if value is None:
         return None
+    if isinstance(value, str) and value.isdecimal() and value.isascii():
+        return value  # as the REST interface writes integers
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise SchemaError("BAD_POLICY", f"{name} is no number", instead=INSTEAD)
     return str(value)
@@ -139,18 +171,23 @@ def _whole(content: Mapping[str, Any], name: str) -> str | None:
 
 
 def _snowflake(text: str, found: Policy) -> None:
+    limits: list[str] = []
     for name, value in _BUDGET.findall(text):
         match name.upper():
+            case "BUDGET_LIMIT" if _is_number(value):
+                limits.append(value)
             case "BUDGET_LIMIT":
-                found.epsilon = value
+                found.notes.append(f"BUDGET_LIMIT {value} is no number")
             case "MAX_BUDGET_PER_AGGREGATE":
                 found.most = value
                 found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {value} bounds each aggregate there, max_epsilon the whole statement here")
             case _:
                 found.notes.append(f"BUDGET_WINDOW {value} has no counterpart: the budget here is for the life of the data")
+    found.epsilon = min(limits, key=Decimal) if limits else found.epsilon
+    if len(set(limits)) > 1:
+        found.notes.append(f"of the budgets {', '.join(limits)} the smallest is taken: one budget holds for all here; accounts of a ledger split it")
     for table, _, column in _ENTITY.findall(text):
-        found.unit = found.unit or (_last(table), _last(column))
-        found.tables.setdefault(_last(table), {}).setdefault(_last(column), Column())
+        found.owned(_last(table), _last(column))
     for table, rest in _ALTER.findall(text):
         for parts in _DOMAIN.findall(rest):
             _domain(_last(table), parts, found)
@@ -158,7 +195,8 @@ def _snowflake(text: str, found: Policy) -> None:
 
 def _domain(table: str, parts: tuple[str, ...], found: Policy) -> None:
     name, between, ends, listed, values, refers, other, key = parts
-    column = found.tables.setdefault(table, {}).setdefault(_last(name), Column())
+    table, name = found.column(table, _last(name))
+    column = found.tables[table][name] = Column()  # the last domain holds
     if between:
         low, _, high = (part.strip() for part in ends.partition(","))
         if _is_number(low) and _is_number(high):
@@ -166,14 +204,14 @@ def _domain(table: str, parts: tuple[str, ...], found: Policy) -> None:
             column.rest += [f"lower: {low}", f"upper: {high}"]
         else:
             column.type = "date" if _TEXT.fullmatch(low) else "TODO"
-            found.notes.append(f"{table}.{_last(name)}: bounds of dates have no counterpart; WHERE bounds them")
+            found.notes.append(f"{table}.{name}: bounds of dates have no counterpart; WHERE bounds them")
     if listed:
         texts = [text.replace("''", "'") for text in _TEXT.findall(values)]
         column.type = "string" if texts else "TODO"
         column.rest.append(f"values: [{', '.join(json.dumps(t) for t in texts) if texts else ', '.join(v.strip() for v in values.split(','))}]")
     if refers:
         found.public.setdefault(_last(other), set()).add(_last(key))
-        found.notes.append(f"{table}.{_last(name)}: its domain is {_last(other)}.{_last(key)}; join that public table to have its rows as groups")
+        found.notes.append(f"{table}.{name}: its domain is {_last(other)}.{_last(key)}; join that public table to have its rows as groups")
 
 
 def _is_number(text: str) -> bool:
@@ -207,7 +245,7 @@ def _lines(found: Policy) -> Iterator[str]:
     yield "tables:"
     for table, columns in found.tables.items():
         yield f"  {plain_word(table)}:"
-        yield f"    unit: {plain_word(found.unit[1]) if found.unit and found.unit[0] == table else 'TODO'}"
+        yield f"    unit: {plain_word(found.units[table]) if table in found.units else 'TODO'}"
         yield "    columns:"
         yield from (
             f"      {plain_word(name)}: {{{', '.join([f'type: {column.type}', *column.rest])}}}{column.note}" for name, column in columns.items()

@@ -35,5 +35,7 @@ def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.da
     except Refused as refused:
         refused.source = refused.source or text
         pointed(refused, text)
+        if refused.code == "SYNTAX" and dialect != "duckdb":
+            refused.instead = refused.instead or f"a statement as {dialect} has it; docs/dialects.md names what is read of it"
         refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
         raise

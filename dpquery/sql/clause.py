@@ -104,12 +104,16 @@ class Cutter:
     def _clause_at(self, index: int) -> bool:
         if self._kind(index) is not TokenType.SELECT or self._kind(index + 1) is not TokenType.WITH:
             return False
-        return self._word(index + 2) in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")
+        return self._word(index + 2) in ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION", "AGGREGATION_THRESHOLD")
 
     def _clause(self, index: int) -> int:
         if self._word(index + 2) == "ANONYMIZATION":
             message = "WITH ANONYMIZATION is the former name of the clause"
             raise self._refused("ANONYMIZATION", message, index + 2, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)")
+        if self._word(index + 2) == "AGGREGATION_THRESHOLD":
+            message = "WITH AGGREGATION_THRESHOLD shows exact results of large groups, which is not private"
+            instead = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(min_privacy_units_per_group = 50)"
+            raise self._refused("AGGREGATION_THRESHOLD", message, index + 2, instead)
         select, after = self.tokens[index], index + 3
         self.rest += [select, Token(TokenType.HINT, "/*+", select.line, select.col, select.start, select.end, [f"{HINT}{select.start}"])]
         options: tuple[Option, ...] = ()

@@ -38,10 +38,10 @@ def unnested(statement: Statement, node: exp.Unnest) -> Open:
     """UNNEST([..]): one column."""
     lists = take(node, "expressions", "alias")[0]
     if len(lists) != 1 or not isinstance(lists[0], exp.Array):
-        raise statement.refuse("UNNEST", "UNNEST in FROM takes one list of literals", node, "UNNEST([1, 2, 3]) AS t(x)")
+        raise statement.refuse("UNNEST", "UNNEST in FROM takes one list of literals", node, "(SELECT 1 AS x UNION ALL SELECT 2) AS t")
     items = argument(lists[0], "expressions") or []
     if not items:
-        raise statement.refuse("UNNEST", "UNNEST of an empty list has no rows and no type", node, "UNNEST([1, 2, 3]) AS t(x)")
+        raise statement.refuse("UNNEST", "UNNEST of an empty list has no rows and no type", node, "(SELECT 1 AS x UNION ALL SELECT 2) AS t")
     return _listed(statement, node, [[item] for item in items], ["unnest"])
 
 

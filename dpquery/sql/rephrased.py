@@ -208,6 +208,31 @@ def _extracted(node: exp.Expr) -> exp.Expr:
     return node
 
 
+# ---- names of columns ----------------------------------------------------------------------------------------------------------------
+
+
+def _numbered(prefix: str) -> Rephrase:
+    """VALUES, whose columns are called by their places, from 1."""
+
+    def rephrase(node: exp.Expr) -> exp.Expr:
+        alias = argument(node, "alias")
+        rows = node.expressions
+        if isinstance(node.parent, exp.From | exp.Join) and rows and not (isinstance(alias, exp.TableAlias) and argument(alias, "columns")):
+            names = [exp.to_identifier(f"{prefix}{i + 1}") for i in range(len(rows[0].expressions) if isinstance(rows[0], exp.Tuple) else 1)]
+            node.set("alias", exp.TableAlias(this=argument(alias, "this") if isinstance(alias, exp.TableAlias) else None, columns=names))
+        return node
+
+    return rephrase
+
+
+def _series(node: exp.Expr) -> exp.Expr:
+    """generate_series(1, 3) i: the alias of a function of one column is the column's name too."""
+    alias = argument(node, "alias")
+    if isinstance(node.this, exp.GenerateSeries) and isinstance(alias, exp.TableAlias) and not argument(alias, "columns"):
+        alias.set("columns", [argument(alias, "this").copy()])
+    return node
+
+
 EVERYWHERE: Mapping[type[exp.Expr], Rephrase] = {
     exp.DateFromParts: _from_parts,
     exp.TimestampFromParts: _from_parts,
@@ -238,8 +263,10 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.TimestampTrunc: _abbreviated,
         exp.DateDiff: _elapsed,
         exp.TimestampDiff: _elapsed,
+        exp.Values: _numbered("col"),
     },
     "trino": {exp.Cast: _sized, exp.TryCast: _sized, exp.DateDiff: _elapsed, exp.FromISO8601Date: _iso_date},
-    "postgres": {exp.Cast: _sized, exp.TryCast: _sized},
+    "postgres": {exp.Cast: _sized, exp.TryCast: _sized, exp.Values: _numbered("column"), exp.Table: _series},
+    "snowflake": {exp.Values: _numbered("column")},
 }
 """What is put in other words, by dialect and by the parser's node."""

@@ -17,8 +17,15 @@ PATTERNS = (exp.Like, exp.ILike)
 MOST = 200  # comparisons that a list is written out as; a list of equal values stays one
 
 
-def spelled_out(tree: exp.Expr) -> None:
+CALLED = "called"  # the mark of a function that has several names: the one that the text has
+
+
+def spelled_out(tree: exp.Expr, text: str) -> None:
     """Changes the tree."""
+    for function in tree.find_all(exp.Variance):
+        start, end = function.meta.get("start"), function.meta.get("end")
+        if isinstance(start, int) and isinstance(end, int):
+            function.meta[CALLED] = text[start : end + 1].lower()
     for node in reversed([one for one in tree.walk() if isinstance(one, (*COMPARED, *PATTERNS, exp.In, exp.CTE))]):
         match node:
             case exp.CTE():

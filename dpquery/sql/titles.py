@@ -7,6 +7,7 @@ from sqlglot import ErrorLevel, exp
 from dpquery.sql.fields import take
 from dpquery.sql.indexed import PLACE
 from dpquery.sql.names import identifier
+from dpquery.sql.shorthand import CALLED
 
 LONGEST = 1_000
 
@@ -33,7 +34,8 @@ OPERATORS: dict[type[exp.Expr], str] = {
 def label(node: exp.Expr) -> str:
     """The expression as text for people."""
     node = node.transform(_spelled)
-    return node.sql(dialect="duckdb", normalize_functions="lower", comments=False, unsupported_level=ErrorLevel.IGNORE)[:LONGEST]
+    shown = node.copy().transform(_as_duckdb)
+    return shown.sql(dialect="duckdb", normalize_functions="lower", comments=False, unsupported_level=ErrorLevel.IGNORE)[:LONGEST]
 
 
 def _spelled(node: exp.Expr) -> exp.Expr:
@@ -43,6 +45,24 @@ def _spelled(node: exp.Expr) -> exp.Expr:
             return exp.Anonymous(this="approx_quantiles", expressions=[one for one in take(node, "this", "expression") if one is not None])
         case exp.Bracket() if PLACE in node.meta:
             return exp.Bracket(this=node.this, expressions=[exp.Literal.number(node.meta[PLACE] + 1)], offset=1)
+        case _:
+            return node
+
+
+def _as_duckdb(node: exp.Expr) -> exp.Expr:
+    """What DuckDB calls in other words than the parser writes for it."""
+    match node:
+        case exp.WithinGroup() if isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) and isinstance(node.expression, exp.Order):
+            word = "quantile_cont" if isinstance(node.this, exp.PercentileCont) else "quantile_disc"
+            at, terms = (
+                label(node.this.this),
+                ", ".join(label(term.this) + (" DESC" if term.args.get("desc") else "") for term in node.expression.expressions),
+            )
+            return exp.Var(this=f"{word}({at} ORDER BY {terms})")
+        case exp.Corr():
+            return exp.Corr(this=node.this, expression=node.expression)
+        case exp.Variance() if CALLED in node.meta:
+            return exp.Anonymous(this=node.meta[CALLED], expressions=[node.this])
         case _:
             return node
 

@@ -86,3 +86,33 @@ def test_what_is_no_policy_is_a_schema_error(text: str) -> None:
 def test_a_name_cannot_end_its_line() -> None:
     text = imported('ALTER TABLE "a: {b}\\n#" ADD PRIVACY POLICY p ENTITY KEY ("x\ny: z");'.replace("\\n", "\n"))
     assert "\ny: z" not in text
+
+
+def test_each_table_has_its_own_entity_key_and_names_have_no_case() -> None:
+    text = imported(
+        "ALTER TABLE Users ADD PRIVACY POLICY p ENTITY KEY (email); ALTER TABLE orders ADD PRIVACY POLICY p ENTITY KEY (mail);"
+        "ALTER TABLE users ALTER COLUMN age SET PRIVACY DOMAIN BETWEEN (0, 120);"
+        "ALTER TABLE USERS ALTER COLUMN AGE SET PRIVACY DOMAIN BETWEEN (0, 99);"
+    )
+    assert "privacy_unit: Users.email\n" in text
+    assert "  Users:\n    unit: email\n" in text
+    assert "  orders:\n    unit: mail\n" in text
+    assert text.count("age: {type: TODO, lower: 0, upper: 99}") == 1
+    assert "120" not in text
+    assert "# orders.mail must hold the same values as Users.email" in text
+
+
+def test_of_several_budgets_the_smallest_is_taken_and_all_are_named() -> None:
+    text = imported("PRIVACY_BUDGET(BUDGET_NAME => 'a', BUDGET_LIMIT => 5) ELSE PRIVACY_BUDGET(BUDGET_NAME => 'b', BUDGET_LIMIT => 50)")
+    assert "budget: {epsilon: 5," in text
+    assert "# of the budgets 5, 50 the smallest is taken" in text
+
+
+def test_the_json_of_the_rest_interface() -> None:
+    text = imported(
+        '{"privacyPolicy": {"differentialPrivacyPolicy": {"privacyUnitColumn": "user_id", "maxEpsilonPerQuery": 2.0, "epsilonBudget": 10.0, '
+        '"deltaPerQuery": 1e-6, "deltaBudget": 1e-4, "maxGroupsContributed": "3"}, "joinRestrictionPolicy": {"joinCondition": "JOIN_ANY"}}}'
+    )
+    assert "budget: {epsilon: 10.0, delta: 0.0001}" in text
+    assert "max_groups_contributed: 3" in text
+    assert "# join_restriction_policy has no counterpart" in text

@@ -138,3 +138,30 @@ def test_what_is_short_for_nothing(dialect: str, sql: str, code: str) -> None:
 def test_a_python_float_is_a_fraction() -> None:
     found = read("SELECT QUANTILE_CONT(amount, ?) AS q FROM orders", schema(), now=NOW, parameters=[0.9])
     assert summary(found)["asks"] == summary(ask("SELECT QUANTILE_CONT(amount, 0.9) AS q FROM orders"))["asks"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "name"),
+    [
+        ("duckdb", "SELECT VAR_SAMP(amount) FROM orders", "var_samp(amount)"),
+        ("duckdb", "SELECT VARIANCE(amount) FROM orders", "variance(amount)"),
+        ("snowflake", "SELECT CORR(amount, weight) FROM orders", "corr(amount, weight)"),
+        ("duckdb", "SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY amount) FROM orders", "quantile_cont(0.25 ORDER BY amount)"),
+        ("duckdb", "SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY amount DESC) FROM orders", "quantile_disc(0.5 ORDER BY amount DESC)"),
+    ],
+)
+def test_columns_are_called_as_duckdb_calls_them(dialect: str, sql: str, name: str) -> None:
+    assert [output.name for output in ask(sql, dialect=dialect).post.outputs] == [name]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"),
+    [
+        ("snowflake", "SELECT column1, COUNT(*) AS n FROM users JOIN (VALUES (1), (2)) AS v ON age = column1 GROUP BY column1"),
+        ("postgres", "SELECT column1, COUNT(*) AS n FROM users JOIN (VALUES (1), (2)) AS v ON age = column1 GROUP BY column1"),
+        ("spark", "SELECT col1, COUNT(*) AS n FROM users JOIN (VALUES (1), (2)) AS v ON age = col1 GROUP BY col1"),
+        ("postgres", "SELECT i, COUNT(*) AS n FROM users JOIN generate_series(1, 2) i ON age = i GROUP BY i"),
+    ],
+)
+def test_columns_of_lists_are_called_as_the_dialect_calls_them(dialect: str, sql: str) -> None:
+    assert summary(ask(sql, dialect=dialect))["keys"]
