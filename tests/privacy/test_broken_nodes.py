@@ -17,11 +17,11 @@ from dpquery.plan.functions import call
 from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term
 from dpquery.plan.rel import CapRows, Compute, Filling, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Semi, Stack, Windowed, output
 from dpquery.plan.release import Ask, Key, ReleasedKeys
-from dpquery.plan.scalar import Column, Scalar
+from dpquery.plan.scalar import Column, Literal, Scalar
 from dpquery.privacy import Facts, bound, lemmas, resolve, together
 from dpquery.privacy.locality import fixed, local, owning
 from dpquery.privacy.resolve import capped, filled
-from dpquery.values.types import INTEGER, Adjacency
+from dpquery.values.types import BOOLEAN, INTEGER, Adjacency
 
 WORLD = rp.World(Random(4))
 USERS, ORDERS, REGIONS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.public("regions")
@@ -209,3 +209,30 @@ def test_lemmas_name_what_sets_and_choices_rest_on() -> None:
 
     assert named("distinct") == {"C1", "C2", "C3", "C6", "C9"}
     assert named("mode", values=(1, 2, 3)) == {"C1", "C2", "C3", "C10", "C11"}
+
+
+@pytest.mark.lemma("R3")
+def test_what_is_told_of_a_product() -> None:
+    """A capped join is one where no equality compares rows of both sides by more than what all rows of a unit agree on."""
+    again, items = WORLD.scan("orders"), WORLD.scan("items")
+    order, (ordered, price, *_), mine, theirs = output(ORDERS)[0], output(items), ORDERED_BY, output(again)[1]
+
+    held, short = CapRows(ORDERS, 9), CapRows(items, 9)
+
+    def alone(on: Scalar | None, left: Private = held, right: Private = short) -> bool:
+        return resolve._on_the_unit_alone(Match(left, right, Join.INNER, on))
+
+    by_row, less = call("eq", order, ordered), call("lt", order, ordered)
+    assert not alone(by_row)
+    assert not alone(call("eq", mine, ordered))
+    assert not alone(call("and", less, by_row))
+    for on in (None, less, call("eq", order, AMOUNT), call("eq", ordered, price), null(order), Literal(True, BOOLEAN)):
+        assert alone(on)
+    assert alone(call("eq", mine, theirs), held, CapRows(again, 9))
+    assert not alone(call("eq", order, output(again)[0]), held, CapRows(again, 9))
+    assert [alone(None, left, right) for left in (ORDERS, held) for right in (items, short)] == [False, True, True, True]
+    both = Match(Keep(Match(ORDERS, USERS, Join.INNER, None), null(AGE)), Match(items, items, Join.INNER, None), Join.INNER, None)
+    assert resolve._product(both, 7) == (
+        "Each row of orders with users meets each row of items of the same unit, as their join has no other equality:"
+        " a product, of at most 7 rows of each unit on either side."
+    )
