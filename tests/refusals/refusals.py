@@ -39,6 +39,8 @@ def codes() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for path in sorted(Path(dpquery.__file__).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Constant) and call.value in examples():  # of a table, or worked out before
+                found.setdefault(call.value, "")
             if isinstance(call, ast.Call) and _name(call) in MAKERS:
                 for code, message in _told(call):
                     found[code] = found.get(code) or message
