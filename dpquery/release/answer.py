@@ -175,7 +175,7 @@ def warnings(
 def unfed(fed: Mapping[Feed, Sequence[tuple[Value, ...]]]) -> tuple[str, ...]:
     """A word on each released value that a later release read and that is none."""
     why = "nothing was released for it, or what computes it overflowed, divided by zero or failed otherwise"
-    return tuple(f"{feed.label} in WHERE was NULL: {why}." for feed, rows in fed.items() if feed.label and [*rows] == [(None,)])
+    return tuple(f"{feed.label} below the noise was NULL: {why}." for feed, rows in fed.items() if feed.label and [*rows] == [(None,)])
 
 
 def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tup
     whole = [all(known) for known in zip(*(_whole(one) for one in tables.values()), strict=True)]
     said = []
     for place, output in enumerate(outputs):
-        if output.edge is not None:
+        if output.edge is not None or output.bare:
             continue
         missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
         if missing:

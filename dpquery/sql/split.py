@@ -22,6 +22,24 @@ from dpquery.sql.refuse import place
 from dpquery.sql.subqueries import with_marks
 from dpquery.sql.windows import direction
 
+NULLS = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Nullif, exp.Case, exp.If, exp.Null)
+FAILING = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.IntDiv,
+    exp.Mod,
+    exp.Pow,
+    exp.Cast,
+    exp.Sqrt,
+    exp.Ln,
+    exp.Log,
+    exp.Exp,
+    exp.Anonymous,
+    exp.SafeDivide,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -98,10 +116,18 @@ def _unique(apart: Sequence[str] | None, lifted: Sequence[exp.Expr]) -> frozense
 def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
     bar = error_bar(above, node)
     if shown is None:
-        return Output(name, bar, is_noisy(above, node), chosen=above.chosen(node))
+        return Output(name, bar, is_noisy(above, node), chosen=above.chosen(node), bare=_is_bare(above, node))
     if bar is None and shown.edge is not Edge.REPORT:
         raise above.statement.refuse("DP_INTERVAL", "this has no error bar", shown.of, "DP_INTERVAL_LOW(n) of an aggregate n, or of a ratio of two")
     return Output(name, bar, edge=shown.edge)
+
+
+def _is_bare(above: Lifter, node: exp.Expr) -> bool:
+    """Whether it is NULL where its text says so, as before the first row of LAG, and nowhere else."""
+    parts = list(node.walk())
+    named = [above.aliases[fold(one.name)] for one in parts if isinstance(one, exp.Column) and not one.table and fold(one.name) in above.aliases]
+    parts += [below for one in named for below in one.walk()]
+    return any(isinstance(one, NULLS) for one in parts) and not any(isinstance(one, FAILING) for one in parts)
 
 
 def _source(above: Lifter, having: str | None, qualify: str | None) -> str:

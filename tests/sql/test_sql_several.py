@@ -259,7 +259,7 @@ def test_a_released_value_that_is_none_is_told_of(con: dpquery.Connection, value
     """What computes it has failed on noisy numbers: it is NULL, which no amount is above, and the answer says so."""
     answer = con.query(f"SELECT COUNT(*) AS n FROM orders WHERE amount > ({value})")
     assert answer.fetchall() == [(0,)]
-    (said,) = [warning for warning in answer.warnings if "in WHERE was NULL" in warning]
+    (said,) = [warning for warning in answer.warnings if "below the noise was NULL" in warning]
     assert said.startswith("(SELECT ")
     assert said in answer.receipt["warnings"]
     assert not any("was NULL" in warning for warning in con.query(ANSWERED[9]).warnings)

@@ -162,6 +162,16 @@ CASES: dict[str, Case] = {
     "public rows met several times": Case("SELECT tag, COUNT(*), SUM(rating) FROM orders JOIN tags USING (cat) GROUP BY tag"),
     "two keys": Case("SELECT kind, tag, COUNT(*) FROM orders JOIN cats USING (cat) JOIN tags USING (cat) GROUP BY ALL"),
     "along the path": Case("SELECT cat, SUM(price) FROM items i JOIN orders o ON i.oid = o.oid GROUP BY cat"),
+    "partners within an expression": Case(
+        "SELECT COUNT(*) FILTER (WHERE rating > 9 OR uid IN (SELECT uid FROM users)), SUM(CASE WHEN EXISTS "
+        "(SELECT 1 FROM items i WHERE i.oid = o.oid) THEN amount ELSE 0 END) FROM orders o"
+    ),
+    "keys that say whether there is a partner": Case(
+        "SELECT cat IN (SELECT cat FROM cats WHERE kind <> 'kind 1') AS known, COUNT(*), SUM(amount) FROM orders GROUP BY 1",
+        replaced=(("none", "high"), ("high", "low")),
+        without=(0, 2, 3),  # no unit has a row without a cat
+    ),
+    "public values": Case("SELECT SUM(amount * (SELECT COUNT(*) - 6 FROM cats), contribution_bounds_per_row => (-10, 40)) FROM orders"),
     "outer join": Case("SELECT COUNT(*), COUNT(o.oid), COUNT(DISTINCT o.uid) FROM users u LEFT JOIN orders o ON u.uid = o.uid"),
     "joined on the unit": Case("SELECT a.cat, COUNT(*) FROM orders a JOIN orders b ON a.uid = b.uid GROUP BY 1"),
     "kept public rows": Case("SELECT c.kind, COUNT(o.oid) FROM orders o RIGHT JOIN cats c ON o.cat = c.cat GROUP BY c.kind"),

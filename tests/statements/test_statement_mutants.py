@@ -245,6 +245,19 @@ def _places_counted_from_one(patch: Patch) -> None:
     patch.setattr(indexed, "extract", lambda of, at: real(of, at + 1))
 
 
+def _what_in_leaves_open_is_false(patch: Patch) -> None:
+    from dpquery.sql import markers
+
+    patch.setattr(markers, "UNKNOWN", markers.FALSE)
+
+
+def _partners_are_not_told_apart(patch: Patch) -> None:
+    from dpquery.sql import markers
+
+    real = markers._truth
+    patch.setattr(markers, "_truth", lambda hit, some, unknown, negated: real(hit, some, unknown, not negated))
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -264,6 +277,8 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "values of modes in another order": _modes_in_another_order,
     "lists of quantiles in reverse": _lists_in_reverse,
     "the value of a list beside the one that is asked for": _places_counted_from_one,
+    "what IN leaves open is false": _what_in_leaves_open_is_false,
+    "rows with a partner are those without one": _partners_are_not_told_apart,
 }
 
 
@@ -276,6 +291,8 @@ RARE = (
     "dates that can fail",
     "expressions of the null side computed after the join",
     "values of modes in another order",
+    "what IN leaves open is false",
+    "rows with a partner are those without one",
 )
 
 
