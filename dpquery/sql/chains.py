@@ -23,9 +23,8 @@ from dpquery.sql.sides import Bound, Open, Side, equality, one_each
 from dpquery.sql.terms import Term, between, in_on, in_where, kept_back, passed, places, read
 
 
-def chained(statement: Statement, first: Side | Chain, steps: Sequence[Step], where: exp.Expr | None) -> Side:
+def chained(statement: Statement, whole: Chain, where: exp.Expr | None) -> Side:
     """All relations of FROM joined. JOIN binds tighter than a comma, so each chain of JOINs is one relation of those between commas."""
-    whole = grouped(first, steps)
     _check_aliases(statement, whole, set())
     return _joined(statement, whole, in_where(statement, where, tuple(sources(whole))))
 

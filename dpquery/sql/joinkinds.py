@@ -47,7 +47,7 @@ class Step:
     @property
     def plain(self) -> bool:
         """Whether it is an inner join that keeps all columns apart, on conditions of rows: then it may as well be made later."""
-        queries = self.on is not None and self.on.find(exp.Query, exp.Subquery) is not None
+        queries = self.on is not None and self.on.find(exp.Query, exp.Subquery, exp.Values) is not None
         return self.how is How.INNER and not self.using and not self.natural and not queries
 
 

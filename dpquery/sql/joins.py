@@ -36,9 +36,9 @@ def combined(statement: Statement, left: Side, right: Side, one: Step, where: Se
             _check_read(statement, left, right, one)
             return _public(statement, left, right, one)
         case Bound(), Open():
-            return _lookup(statement, left, right, one, one.how, where)
+            return _lookup(statement, left, right, one, one.how, where, True)
         case Open(), Bound():
-            return _lookup(statement, right, left, one, MIRRORED[one.how], where)
+            return _lookup(statement, right, left, one, MIRRORED[one.how], where, False)
         case Bound(), Bound():
             return _match(statement, left, right, one, where)
         case _:
@@ -140,14 +140,14 @@ def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     return public.joined(left, right, "FULL", texts, substituted(frame, {**found}), made)
 
 
-def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, where: Sequence[Term]) -> Bound:
-    """A private relation with a public one; `how` is seen from the private side."""
+def _lookup(statement: Statement, bound: Bound, side: Open, one: Step, how: How, where: Sequence[Term], first: bool) -> Bound:
+    """A private relation with a public one; `how` is seen from the private side, `first`: it is the left one."""
     if how is How.FULL:
         message = "FULL JOIN would keep rows of a public table, which belong to nobody, beside private ones without a partner"
         raise statement.refuse("FULL_JOIN", message, at(one.node), "a LEFT JOIN from the side whose rows are to be kept")
     _check_kept(statement, bound, how is How.LEFT, one)
     made, shown = closed(statement, side)
-    left, right = (bound.frame, shown) if bound.frame.sources[0].place < shown.sources[0].place else (shown, bound.frame)
+    left, right = (bound.frame, shown) if first else (shown, bound.frame)
     equal, others, frame = conditions(statement, left, right, one)
     if how is How.INNER:
         found = read(statement, between(where, bound, side), frame)

@@ -25,6 +25,7 @@ from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, scratch, view
+from dpquery.sql.nested import check_flat, read_by
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.publicvalues import values
 from dpquery.sql.select import query, relation, tables
@@ -109,12 +110,11 @@ class Reader:
         return Sort.RELEASED in self._sources(node, env)
 
     def _sources(self, node: exp.Select, env: Env) -> set[Sort]:
-        first, joins = peek(node, "from_"), peek(node, "joins") or ()
         inside = env.within(self.statement, peek(node, "with_"))
-        if first is None:
+        if peek(node, "from_") is None:
             found = {self.sort(one, inside) for item in peek(node, "expressions") for one in values(item)}
             return found & {Sort.RELEASED}
-        return {self._source(one.this, inside) for one in (first, *joins) if one is not None}
+        return {self._source(one, inside) for one in read_by(node)}
 
     def _source(self, node: exp.Expr, env: Env) -> Sort:
         if isinstance(node, exp.Subquery):
@@ -233,10 +233,9 @@ class Reader:
     def _from(self, first: exp.From | None, joins: Sequence[exp.Join], env: Env) -> Flat:
         if first is None:  # one row of subqueries that are values
             return Flat("SELECT 0 AS nothing", (), (), Frame((Source("", ()),)), {}, single=True, unique=frozenset())
-        places = iter(range(len(joins) + 1))
-        found = self._relation(take(first, "this")[0], env, next(places))
-        for join in joins:
-            right = self._relation(take(join, "this", "on", "side", "kind", "method", "using")[0], env, next(places))
+        found = self._relation(take(first, "this")[0], env, 0)
+        for place, join in enumerate(joins, 1):
+            right = self._relation(take(join, "this", "on", "side", "kind", "method", "using")[0], env, place)
             known = {fold(s.alias) for s in found.frame.sources if s.alias}
             if any(fold(s.alias) in known for s in right.frame.sources):
                 raise self.statement.refuse("DUPLICATE_ALIAS", "two relations have one name", join.this, "an alias of its own for each")
@@ -249,6 +248,7 @@ class Reader:
         statement = self.statement
         if next(statement.relations) > MOST_RELATIONS:
             raise statement.refuse("TOO_COMPLEX", f"more than {MOST_RELATIONS} relations, those inside views and WITH queries included", node)
+        check_flat(statement, node)
         match self._source(node, env):
             case Sort.PRIVATE:
                 message = "rows of a private table cannot be joined with released values"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import cast
 
 from sqlglot import exp
@@ -17,9 +18,9 @@ from dpquery.sql.chains import chained
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
-from dpquery.sql.joinkinds import step
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, view
+from dpquery.sql.nested import chain
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.scans import scanned
@@ -41,14 +42,9 @@ def tables(statement: Statement, first: exp.From | None, joins: Sequence[exp.Joi
     """All of FROM. Joins apply conditions of WHERE where they can; `kept` applies the others."""
     if first is None:
         raise statement.refuse("NO_TABLE", "the SELECT reads no table", node, "FROM with a private table")
-    places = iter(range(len(joins) + 1))
-    side = relation(statement, take(first, "this")[0], env, places)
-    seat = partial(on, partial(seats, statement, env))
-    steps = [replace(step(statement, join, relation(statement, take(join, *JOIN)[0], env, places)), seat=seat) for join in joins]
-    return chained(statement, side, steps, where)
-
-
-JOIN = ("this", "on", "side", "kind", "method", "using")
+    places, seat = count(), partial(on, partial(seats, statement, env))
+    whole = chain(statement, take(first, "this")[0], joins, lambda one: relation(statement, one, env, places), seat)
+    return chained(statement, whole, where)
 
 
 def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[int]) -> Side:
@@ -63,8 +59,7 @@ def relation(statement: Statement, node: exp.Expr, env: Env, places: Iterator[in
         case exp.Subquery():
             inner = take(node, "this", "alias")[0]
             if not isinstance(inner, exp.Query):
-                message = "joins in parentheses are not supported"
-                raise statement.refuse("NESTED_JOIN", message, inner, "a subquery, (SELECT .. FROM a JOIN b ..), or the joins one after another")
+                raise statement.refuse("NESTED_JOIN", "a name alone in parentheses is not supported", inner, "the name without parentheses")
             side, name = query(statement, inner, env), ""
             alias, names = alias_of(statement, node)
         case exp.Values() | exp.Unnest():

@@ -19,6 +19,7 @@ from dpquery.plan.scalar import Scalar, conjuncts, replaced
 from dpquery.sql.fields import peek, take, unset
 from dpquery.sql.joins import suggestion
 from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.nested import read_by
 from dpquery.sql.partners import conjoined, never_null, partnered, tied
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, Open, Side, closed, distinct, equality
@@ -79,8 +80,8 @@ def reads_outside(node: exp.Expr) -> bool:
     """Whether a query's WHERE names a table that is not in its own FROM."""
     while isinstance(node, exp.Subquery):
         node = node.this
-    first, joins, where = (peek(node, name) for name in ("from_", "joins", "where"))
-    own = {fold(one.this.alias_or_name) for one in (first, *(joins or ())) if one is not None}
+    where = peek(node, "where")
+    own = {fold(one.alias_or_name) for one in read_by(node)}
     read = () if where is None else where.find_all(exp.Column)
     return any(column.table and fold(column.table) not in own for column in read)
 

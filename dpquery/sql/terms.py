@@ -49,7 +49,7 @@ def _true(node: exp.Expr) -> bool:
 
 
 def _term(statement: Statement, node: exp.Expr, visible: Sequence[Source], clause: str) -> Term | None:
-    if node.find(exp.Query, exp.Subquery) is not None:
+    if node.find(exp.Query, exp.Subquery, exp.Values) is not None:
         return None
     found: set[int] = set()
     try:

@@ -128,6 +128,24 @@ WHOLE = (  # no join of these may cut a row
     "SELECT count(*) FROM (SELECT * FROM shipments s, orders o, items i WHERE o.order_id = i.order_id AND i.item_id = s.item_id) t(a, b, c, d, e, f)"
     " WHERE c = 'c1' AND f > 2",
 )
+WHOLE += (  # in parentheses
+    "SELECT count(*) FROM users u JOIN (orders o JOIN items i ON o.order_id = i.order_id) ON u.user_id = o.user_id",
+    "SELECT count(*), count(s.ship_id) FROM (users JOIN orders USING (user_id)) JOIN (items i LEFT JOIN shipments s ON s.item_id = i.item_id)"
+    " ON i.order_id = orders.order_id",
+    "SELECT count(*), count(item_id) FROM users LEFT JOIN (orders JOIN items USING (order_id)) ON users.user_id = orders.user_id AND amount > 3",
+    "SELECT count(*), count(i.item_id) FROM (orders o LEFT JOIN (items i JOIN shipments s ON i.item_id = s.item_id) ON o.order_id = i.order_id)",
+    "SELECT count(*) FROM users u CROSS JOIN (items i CROSS JOIN (orders o CROSS JOIN shipments s)) WHERE u.user_id = o.user_id"
+    " AND i.order_id = o.order_id AND s.item_id = i.item_id",
+    "SELECT count(*) FROM users u, (items i JOIN (orders o JOIN countries c ON TRUE) ON o.order_id = i.order_id) WHERE u.user_id = o.user_id"
+    " AND u.country = c.country",
+    "SELECT count(*), count(c.region) FROM users u LEFT JOIN (countries c JOIN regions r ON c.region = r.region AND r.tax > 3)"
+    " ON u.country = c.country",
+    "SELECT count(*) FROM orders o WHERE EXISTS (SELECT 1 FROM (items i JOIN shipments s ON i.item_id = s.item_id) WHERE i.order_id = o.order_id)",
+    "SELECT count(*) FROM (SELECT user_id, count(*) AS n FROM (orders JOIN items USING (order_id)) GROUP BY user_id) WHERE n > 10",
+    "SELECT count(*) FROM (users u RIGHT JOIN orders o ON u.user_id = o.user_id AND u.age > 21)"
+    " JOIN items i ON i.order_id = o.order_id WHERE u.age IS NULL",
+    "SELECT count(*) FROM ((SELECT user_id, order_id FROM orders) t JOIN items i ON i.order_id = t.order_id) JOIN users USING (user_id)",
+)
 LOWERED = (  # conditions that leave fewer rows than a side may have; without them there are more
     "SELECT count(*) FROM orders o, logins l WHERE o.user_id = l.user_id AND o.amount > 5 AND l.device = 3",
     "SELECT count(*) FROM orders o JOIN logins l ON o.user_id = l.user_id WHERE o.amount > 5 AND l.device = 3",
