@@ -32,6 +32,7 @@ class Error(Exception):
     """The root: whatever dpquery raises on purpose is one of the four kinds below it."""
 
     exit_status: ClassVar[int] = 5
+    rewritten: str | None = None  # the whole statement to write instead, where one is sure to be read
 
     def __init__(self, code: str, message: str, *, position: Position | None = None, instead: str | None = None, source: str | None = None) -> None:
         super().__init__(code, message)  # as it is made: so that it passes from one process to another
@@ -47,6 +48,8 @@ class Error(Exception):
             lines.append(self._pointed(self.position))
         if self.instead:
             lines.append(f"Instead: {self.instead}")
+        if self.rewritten:
+            lines.append(f"Accepted: {self.rewritten}")
         return "\n".join(lines)
 
     def _pointed(self, position: Position) -> str:
@@ -62,9 +65,10 @@ class Error(Exception):
         return f"  at {position}\n    {row}\n    {caret}"
 
     def as_dict(self) -> dict[str, object]:
-        """The machine contract of an error: code, message, position ({line, column} or null), instead."""
+        """The machine contract of an error: code, message, position ({line, column} or null), instead; rewritten, where there is such a statement."""
         where = None if self.position is None else {"line": self.position.line, "column": self.position.column}
-        return {"code": self.code, "message": self.message, "position": where, "instead": self.instead}
+        rewritten = {} if self.rewritten is None else {"rewritten": self.rewritten}
+        return {"code": self.code, "message": self.message, "position": where, "instead": self.instead, **rewritten}
 
 
 class SchemaError(Error):

@@ -9,6 +9,7 @@ from sqlglot.errors import SqlglotError
 from dpquery.errors import Refused
 from dpquery.plan.draft import Question
 from dpquery.schema.model import Schema
+from dpquery.sql import rewritten
 from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import parse
 from dpquery.sql.names import Statement
@@ -21,6 +22,22 @@ __all__ = ["read"]
 
 def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None, parameters: Given | None = None) -> Question:
     """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
+    try:
+        return _read(text, schema, dialect, now, parameters)
+    except Refused as refused:
+        refused.rewritten = rewritten.statement(refused, text, lambda other: _reads(other, schema, dialect, now, parameters))
+        raise
+
+
+def _reads(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> bool:
+    try:
+        _read(text, schema, dialect, now, parameters)
+    except Refused:
+        return False
+    return True
+
+
+def _read(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> Question:
     try:
         parsed = parse(text, dialect, parameters)
         statement = Statement(schema, text, parsed.named, now, parsed.clauses)
