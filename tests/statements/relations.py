@@ -407,6 +407,47 @@ def listed(g: Grammar, depth: int) -> Rel | None:
     return Rel(f"{left.dp}, {right.dp}", f"{left.plain}, {right.plain}", left.unit, (*left.cols, *right.cols), (equal,))
 
 
+@production(RELATION, 2)
+def strung(g: Grammar, depth: int = 0) -> Rel | None:
+    """Several private tables, now and then a public one, in any order; what connects them stands in WHERE, now and then in the last ON."""
+    found, tests = [table(g)], list[Expr]()
+    for _ in range(g.random.randint(2, 3)):
+        other = _read(g, g.random.choice(g.world.public() if g.chance(0.15) else g.world.private()))
+        pairs = [(a, b) for one in found if one.unit is not None for a, b in _ties_of(one, other)]
+        if not pairs:
+            continue
+        keys = [pair for pair in pairs if not (pair[0].unit and pair[1].unit)]
+        found.append(other)
+        tests.append(both("{0} = {1}", BOOLEAN, *(g.read(one) for one in g.random.choice(keys if keys and g.chance(0.8) else pairs))))
+    cols = tuple(c for one in found for c in one.cols)
+    if len(found) < 3:
+        return None
+    if g.chance(0.4):
+        tests.append(condition(g, cols, 0))
+    g.random.shuffle(found)
+    g.random.shuffle(tests)
+    dp, plain = found[0].dp, found[0].plain
+    for one in found[1:-1]:
+        sign = g.random.choice([", ", " CROSS JOIN ", " JOIN {} ON TRUE"])
+        dp, plain = (f"{text}{sign.format(each) if '{}' in sign else sign + each}" for text, each in ((dp, one.dp), (plain, one.plain)))
+    last = found[-1]
+    unit = next(one.unit for one in found if one.unit is not None)
+    cols = tuple(c for one in found for c in one.cols)
+    if g.chance(0.3) and "," not in _outside(dp):
+        whole = _all(tests)
+        on, plainly = " AND ".join(one.dp for one in whole), " AND ".join(one.plain for one in whole)
+        return Rel(f"{dp} JOIN {last.dp} ON {on}", f"{plain} JOIN {last.plain} ON {plainly}", unit, cols)
+    return Rel(f"{dp}, {last.dp}", f"{plain}, {last.plain}", unit, cols, tuple(tests))
+
+
+def _ties_of(left: Rel, right: Rel) -> list[tuple[Col, Col]]:
+    """Pairs of columns whose equality connects the first, which is private, with the other: of private ones it proves one unit."""
+    pairs = [(a, b) for a in left.cols for b in right.cols if a.type == b.type and a.type.kind is not Kind.BOOLEAN]
+    if right.unit is None:
+        return [(a, b) for a, b in pairs if a.name == b.name]
+    return [(a, b) for a, b in pairs if a.firm and b.firm and a.ties & b.ties]
+
+
 # ---- rows with a partner -------------------------------------------------------------------------------------------------------------
 
 
