@@ -317,7 +317,8 @@ def _allowed(made: World, statement: Statement, types: Sequence[Type], key: Row)
             continue
         for test in statement.where:
             name = re.compile(rf"(?<![\w.]){re.escape(col.text)}\b")
-            if test.reads == {col.text} and name.search(test.plain):  # a production may drop what it was given
+            alone = test.reads == {col.text} and "(SELECT " not in test.plain  # a subquery reads other rows
+            if alone and name.search(test.plain):  # a production may drop what it was given
                 value = "NULL" if key[place] is None else plain.quoted(str(key[place]))
                 literal = f"CAST({value} AS {plain.name_of(types[place])})"
                 text = name.sub(literal, test.plain)
