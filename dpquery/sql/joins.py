@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from dpquery.errors import Refused
 from dpquery.plan import functions
 from dpquery.plan.rel import Join, Keep, Lookup, Match, output
@@ -236,6 +238,8 @@ def unit_missing(statement: Statement, left: Side, right: Side, one: Step) -> Re
     place = "WHERE" if one.bare else "ON"
     if one.how is not How.INNER:
         message += "; of an outer join in ON, not in WHERE"
+    if isinstance(one.on, exp.Or):
+        return statement.refuse("JOIN_ON_UNIT", message, at(one.node), f"ON (.. OR ..) AND {text}, with parentheses around the OR")
     return statement.refuse("JOIN_ON_UNIT", message, at(one.node), f"AND {text} in {place}")
 
 

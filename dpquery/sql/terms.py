@@ -15,6 +15,7 @@ from dpquery.errors import Refused
 from dpquery.plan.rel import Private
 from dpquery.plan.scalar import Scalar, conjuncts
 from dpquery.privacy.locality import owning
+from dpquery.sql.fields import argument
 from dpquery.sql.joinkinds import How, Step
 from dpquery.sql.names import Frame, Scope, Source, Statement, column_name, fold
 from dpquery.sql.partners import conjoined
@@ -34,7 +35,11 @@ class Term:
 
 
 def in_where(statement: Statement, where: exp.Expr | None, visible: Sequence[Source]) -> tuple[Term, ...]:
-    """Those conditions of WHERE that read columns of FROM alone."""
+    """Those conditions of WHERE that read columns of FROM alone. Refuses (+), by which WHERE would say that a join is an outer one."""
+    for column in () if where is None else where.find_all(exp.Column):
+        if argument(column, "join_mark"):
+            message = "(+), which makes a join of WHERE an outer one, is not supported"
+            raise statement.refuse("JOIN_CONDITION", message, column, "a LEFT JOIN .. ON .., from the side whose rows are to be kept")
     return tuple(term for node in conjunct_nodes(where) if (term := _term(statement, node, visible, "WHERE")) is not None and term.places)
 
 
