@@ -171,3 +171,17 @@ def _within(answer: Answer, got: Rows, true: Rows, keys: int) -> Iterator[bool]:
             bar = bars[row] if bars is not None else None
             if bar is not None and key in true and values[i] is not None:
                 yield float(bar[0]) <= float(true[key][i]) <= float(bar[1])
+
+
+COMMAS = (
+    "customer, orders, lineitem WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey",
+    "lineitem, orders, customer, nation WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND c_nationkey = n_nationkey",
+    "lineitem CROSS JOIN customer JOIN orders ON c_custkey = o_custkey AND l_orderkey = o_orderkey",
+)
+
+
+@pytest.mark.parametrize("relations", COMMAS)
+def test_commas_lose_no_rows(relations: str, quiet: Callable[[str], Session], folder: Callable[[str], Path]) -> None:
+    sql = f"SELECT count(*) AS n FROM {relations}"
+    with duckdb.connect(str(folder("tpch") / "tpch.duckdb"), read_only=True) as con:
+        assert _rows(quiet("tpch").query(sql)) == con.execute(sql).fetchall()
