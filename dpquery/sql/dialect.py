@@ -166,7 +166,15 @@ def _tree(text: str, tokens: list[Token], reader: Dialect) -> exp.Expr:
     tree = trees[0] if len(trees) == 1 else None
     if tree is None:
         raise Refused("SYNTAX", "the statement cannot be read", position=where(tokens[0]) if tokens else None, source=text)
+    if any(map(_malformed, tree.walk())):
+        raise Refused("SYNTAX", "the statement cannot be read: a value is missing, or stands where none may", position=where(tokens[0]), source=text)
     return tree
+
+
+def _malformed(node: exp.Expr) -> bool:
+    """Whether a part lacks what its kind has to have, or has what its kind never has: the parser looks at neither in what it makes by itself."""
+    lacks = any(needed and node.args.get(name) in (None, []) for name, needed in node.arg_types.items())
+    return lacks or any(value and name not in node.arg_types for name, value in node.args.items())
 
 
 def _unparsed(error: ParseError, text: str) -> Refused:
