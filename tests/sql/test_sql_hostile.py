@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from sql_shop import HERE, ask
 
 from dpquery.errors import Refused
-from dpquery.sql.dialect import DIALECTS
+from dpquery.sql.dialect import DIALECTS, parse
 
 STATEMENTS = [case["sql"] for path in sorted((HERE / "cases").glob("*.yaml")) for case in YAML(typ="safe").load(path)]
 STATEMENTS += [case["sql"] for case in json.loads((HERE.parent / "cases" / "cases.json").read_text())]
@@ -172,6 +172,21 @@ def test_odd_text(sql: str) -> None:
 def test_in_without_a_list(sql: str) -> None:
     """The parser reads a list of nothing, which the engine takes for a row of nothing."""
     assert code(sql) == "SYNTAX"
+
+
+@pytest.mark.parametrize(
+    ("sql", "dialect"),
+    [
+        ("SELECT dayofyear(), COUNT(*) FROM users GROUP BY 1", "spark"),
+        ("SELECT COUNT(*) FROM (users ORDER BY age)", "duckdb"),
+        ("SELECT COUNT(*) FROM (users LIMIT 1)", "duckdb"),
+    ],
+)
+def test_what_the_parser_makes_without_looking(sql: str, dialect: str) -> None:
+    """A function without its value, and a clause at a table, which would otherwise be passed over."""
+    with pytest.raises(Refused) as refused:
+        parse(sql, dialect)
+    assert refused.value.code == "SYNTAX"
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
