@@ -57,8 +57,8 @@ def changes(schema: Schema, accounts: Mapping[str, Account]) -> tuple[tuple[Acco
     Caps only stop later charges: an account keeps what it spent, and counts at the largest cap it ever had, in the schema or not.
 
     Given   each charge is an analyst's account's, which is (epsilon, delta)-DP at its largest cap, however its questions are chosen (B1).
-    Claim   without `oversubscribe`, the largest caps of all analysts that ever were add up to at most the data set's, so that all answers
-            together are DP at the data set's largest cap. (With it, the data set's own sums are filtered by B1.)
+    Claim   without `oversubscribe` and `unsafe_testing`, the largest caps of all analysts that ever were add up to at most the data set's, so that
+            all answers together are DP at the data set's largest cap. (With the former, the data set's own sums are filtered by B1.)
     Proof   An account is never dropped, its largest cap never falls, and wherever one is new or larger the sum is tested again. Accounts asked in
             turn, each question chosen after all answers, are interactive mechanisms side by side, which compose by adding up epsilons and deltas.
     Tight   What is left can be taken and spent: test_a_new_account_gets_what_is_left, test_a_raised_budget_makes_room

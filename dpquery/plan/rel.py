@@ -130,7 +130,8 @@ class Lookup:
 class Match:
     """Two private relations joined within each unit: the plan itself adds the equality of the two units to `on`. LEFT keeps every left row.
 
-    `single` says that along a declared path each right row meets at most one left row (or the reverse), so that the join cannot multiply rows.
+    `single` says that each right row meets at most one left row (or the reverse), so that the join cannot multiply rows: along a declared path, as
+    one side has one row of each unit, or as it has groups and `on` compares each of their keys.
     """
 
     left: Private

@@ -130,7 +130,7 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
     Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
             listed and none is capped away, C6 under a group cap, C7 under row weights; C9 where the sum is the size of a union, C10 where cells
-            are several integers.
+            are several integers, C12 where one of these is chosen by rank.
     Tight   Each of C4 to C7 is reached, in the interpreter and from SQL text down: test_a_unit_reaches_the_claim,
             test_claims_are_the_true_worst_case
     Source  Dwork et al. 2006 (sensitivity); Wilson et al. 2020, section 3.

@@ -301,8 +301,8 @@ def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
     Given   neighbouring data sets move the part by at most L1 in all, and the integers of n groups apart by r each.
     Claim   discrete Laplace noise of scale b gives epsilon = L1 / b, permute and flip of scale s gives n r / s.
     Proof   P(Z = z) is proportional to exp(-|z| / b): the ratio of two densities is at most the product over coordinates of exp(|shift| / b).
-            Permute and flip: Z4, of the pattern of C11. None is infinite, and so never too little: an exponential mechanism that was scaled for a
-            rho has an epsilon too, but a larger one than was asked.
+            Permute and flip: Z4, of the pattern of C11 or C12. None is infinite, and so never too little: an exponential mechanism that was scaled
+            for a rho has an epsilon too, but a larger one than was asked.
     Tight   test_p3_epsilon_is_reached, test_p3_epsilon_of_a_choice_is_reached
     Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006; McKenna and Sheldon 2020.
     """
@@ -326,7 +326,7 @@ def rho_of(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     Proof   Gaussian: Canonne, Kamath, Steinke. Laplace: each coordinate is e-DP for its own e = shift / b, so has rho e tanh(e/2), rising and 0 at
             0; rhos of independent coordinates add up; the sum is at most that of the worst pattern (C6). Where only L1 is bounded (C7) the
             pattern is all of it in one coordinate, as tanh rises and so e tanh(e/2) is superadditive. Choices: each group's is (r / s)-DP (Z4)
-            and has the rho of Z2 for that, or, exponential, that of Z5; both are superadditive in r, so that C11 has the worst pattern.
+            and has the rho of Z2 for that, or, exponential, that of Z5; both are superadditive in r, so that C11 or C12 has the worst pattern.
     Tight   test_a17_discrete_laplace_is_not_charged_the_continuous_rho, test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns,
             test_p4_rho_of_choices
     Source  Canonne, Kamath and Steinke 2020; Bun and Steinke 2016; Cesar and Rogers 2021; docs/pitfalls.md A17, N2.

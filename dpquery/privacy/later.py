@@ -30,10 +30,12 @@ def any_list(release: Release) -> str:
     """C15. Where the key list is released by an earlier part of the statement, claims hold for every list.
 
     Given   a release whose keys are a list that is filled later, of different tuples; rows of other keys are dropped.
-    Claim   C6 or C7 bound its sums without a number of keys, and no cap is idle because of one: l0 is the cap on groups, whatever the list.
+    Claim   C6, C7 or C9 to C12 bound its sums without a number of keys, and no cap is idle because of one: l0 is the cap on groups, whatever the
+            list; or 1, where keys depend on the unit alone (L10).
     Proof   Given what was released before, the list is a constant, the same for neighbours (P8). Dropping the rows of other keys keeps cells
             functions of their unit's rows (L8), and a cap that is lowered keeps a unit in so many groups whatever their number. C5, and the
-            number of keys in C6, would read the list: plans that do are refused here. All of its keys appear with noise of their own (M6).
+            number of keys in C6 and in C10 to C12, would read the list: a cap that is idle for its sake is a Fault here, and of a list that is not
+            known there is no number (C1). All of its keys appear with noise of their own (M6).
     Tight   More keys than the cap: test_c15_a_unit_reaches_the_cap_on_a_released_list
     Source  Dwork and Roth 2014, theorem 3.16; docs/pitfalls.md A2, A3.
     """

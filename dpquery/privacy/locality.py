@@ -22,8 +22,9 @@ def local(rel: Private) -> tuple[str, ...]:
 
     Given   the relation is built from the operators below and no others.
     Claim   it is local.
-    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7, L13, L14, L21). The match is exhaustive: the
-            type checker names an operator that has no lemma.
+    Proof   By induction over the tree: each leaf is local (L2), each operator keeps it so (L3 to L7, L13, L14, L21, L22). The match is exhaustive:
+            the type checker names an operator that has no lemma. A public relation that is filled between releases is a constant, given what was
+            released before (P8).
     Tight   Nothing to reach: the rows of others stay equal, not near. That an operator which looks at others is seen:
             test_l1_what_looks_at_other_units_is_caught.
     Source  Wilson et al. 2020, section 3 (user-level queries over owned rows); docs/pitfalls.md N7.

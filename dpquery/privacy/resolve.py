@@ -128,8 +128,9 @@ def filled(rel: Private, facts: Facts) -> Private:
     """R4. The relation with the fan-out of each lookup; Refused where one private row could meet more than 10,000 public rows in all.
 
     Given   the fan-out of each public relation.
-    Claim   one combination of private base rows gives at most 10,000 rows.
-    Proof   Each lookup multiplies rows by at most its fan-out; the product over the statement is tested.
+    Claim   one combination of rows, of the scans that a row comes from, gives at most 10,000 rows. (A table that is read twice is two scans.)
+    Proof   Each lookup multiplies rows by at most its fan-out; the product over the statement is tested, partners' lookups included. Semi joins,
+            groups and windows multiply none; a stack's row comes from one of its branches.
     Tight   test_n9_fan_out_is_refused_beyond_ten_thousand
     Source  docs/pitfalls.md N9, A5.
     """
@@ -178,8 +179,9 @@ def capped(rel: Private, rows: int) -> Private:
     Given   a relation whose fan-outs are filled in.
     Claim   no join multiplies more than `rows` rows of a unit with several rows each, or with a public fan-out above 100 in all.
     Proof   A match whose inputs both may have several rows per unit (L9) has each capped, above that input's own filters, unless it is proven
-            to have no more rows than the cap; a match along a path's unique side, or with a one-row side, cannot multiply. A lookup that
-            takes the fan-out of the statement so far beyond 100 has its private input capped. Caps keep locality (L7).
+            to have no more rows than the cap; a match along a path's unique side, with a one-row side, or with groups that ON compares in all keys,
+            cannot multiply. A lookup that takes the fan-out of the statement so far beyond 100 has its private input capped. Caps keep
+            locality (L7).
     Tight   test_a5_caps_hold_on_data, test_a5_joins_of_several_rows_are_capped, test_n9_wide_lookups_are_capped
     Source  docs/pitfalls.md A5, W3, N9.
     """

@@ -14,7 +14,9 @@ from dpquery.privacy.locality import fixed
 def rows_per_unit(rel: Private) -> int | None:
     """L9. The most rows that a unit can have here; None where the plan bounds nothing.
 
-    Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table.
+    Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table; of a
+            match that is `single`, each row of one of the sides meets at most one of the other: by a registered unique key, a side with one row
+            of each unit, or groups (L21) of which ON compares every key.
     Claim   every R[u] has at most the returned number of rows.
     Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each

@@ -34,13 +34,13 @@ def bill(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adjacency
 
     Given   releases, each with an ask whose epsilon (or rho) is its part of the statement's, and the statement's own ask, `whole`.
     Claim   the releases together are (epsilon, delta)-DP standing alone, for the asked epsilon (or the conversion of the asked rho) and delta, also
-            where a later release's literals or key list are values that an earlier one released; or Refused where no noise does that.
+            where a later release reads values, rows or a key list that an earlier one released; or Refused where no noise does that.
     Proof   Noise, threshold, bounds and caps of each are fixed here, before any is made, by the plans and the asks alone. Given all that earlier
-            ones released, each is the mechanism of P6 on a plan that holds those values as literals, which its sensitivities do not read; so it
-            has its own price whatever they were. Losses of such a sequence add up: epsilons, rhos (zCDP composes adaptively) and deltas. Where
-            nothing is charged in rho alone the epsilons add up to the asked one; else the rhos add up to at most what converts to it with
-            conversion's part of delta (P2), once for the statement; selection's part is split equally among the releases that select. What stands
-            above them is a function of what they released.
+            ones released, each is the mechanism of P6 on a plan whose public relations hold those values, which its sensitivities do not read:
+            they see columns without bounds, which multiply no row (L25), and no number of keys (C15). So it has its own price whatever they were.
+            Losses of such a sequence add up: epsilons, rhos (zCDP composes adaptively) and deltas. Where nothing is charged in rho alone the
+            epsilons add up to the asked one; else the rhos add up to at most what converts to it with conversion's part of delta (P2), once for the
+            statement; selection's part is split equally among the releases that select. What stands above them is a function of what they released.
     Tight   test_p8_the_whole_price_is_spent, test_p8_prices_of_releases_add_up
     Source  Dwork and Roth 2014, theorem 3.16; Bun and Steinke 2016, lemma 2.3; Whitehouse et al. 2023 (adaptive composition).
     """

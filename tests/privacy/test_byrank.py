@@ -7,17 +7,19 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
+import random_plans as rp
 from people import ORDINARY, made, opened
 
 from dpquery.aggregates import CARDS
 from dpquery.mechanisms import Noise, SystemBits, choose
-from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import Aggregate, Bins, CellBound, Choosing, Enforced, GroupCap, Mechanism
+from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.release import Aggregate, Ask, Bins, CellBound, Choosing, Enforced, GroupCap, Mechanism
 from dpquery.plan.scalar import Column, Interval
-from dpquery.privacy import sensitivities
+from dpquery.privacy import Facts, bound, calibrate, enforced, reprice, sensitivities
 from dpquery.release import noise
 from dpquery.values.types import INTEGER, Adjacency
 
@@ -173,6 +175,39 @@ def test_it_is_as_far_off_as_expected(mechanism: Choosing, fraction: Fraction) -
     off = np.abs(np.array(shown) - float(fraction) * 999)
     assert (off > expected["n=1000"] + 1).mean() <= 0.05 + 0.03
     assert (off > expected["n=1000"] / 3).mean() > 0.05
+
+
+# ---- the price ---------------------------------------------------------------------------------------------------------------------------
+
+MICRO = Fraction(1, 10**6)
+BY_EPSILON, BY_RHO = Choosing.PERMUTE_AND_FLIP, Choosing.EXPONENTIAL
+
+
+@pytest.mark.lemma("P1", "P6")
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        (Ask(Fraction(0), Fraction(1)), BY_EPSILON),
+        (Ask(MICRO, Fraction(1)), BY_EPSILON),
+        (Ask(MICRO, Fraction(1), noise=Mechanism.LAPLACE), BY_EPSILON),
+        (Ask(MICRO, Fraction(1), noise=Mechanism.GAUSSIAN), BY_RHO),
+        (Ask(MICRO, None, Fraction(1, 50)), BY_RHO),
+        (Ask(MICRO, None, Fraction(2)), BY_RHO),
+        (Ask(MICRO, None, Fraction(2), noise=Mechanism.LAPLACE), BY_EPSILON),
+    ],
+)
+def test_what_is_priced_in_rho_is_drawn_by_the_exponential_mechanism(ask: Ask, expected: Choosing, adjacency: Adjacency) -> None:
+    """And by permute and flip what is priced in epsilon; each spends what was asked, and no more."""
+    orders = rp.World(Random(0)).scan("orders")
+    bins = replace(asked(40), argument=orders.columns[3].column)
+    made = bound(Draft(orders, (), (), (bins,), Contributions(1, 3, 1000)), Facts({}), adjacency)
+    found = calibrate(made, ask, adjacency)
+    assert made.ranked == (0,)
+    assert [noise.mechanism for noise in found.noises] == [expected]
+    assert found.price == reprice(enforced(made), found, adjacency)
+    assert found.price.epsilon == (ask.epsilon or found.price.epsilon if expected is BY_EPSILON else None)
+    assert ask.rho is None or ask.rho * Fraction(999, 1000) <= found.price.rho <= ask.rho
 
 
 # ---- statements --------------------------------------------------------------------------------------------------------------------------
