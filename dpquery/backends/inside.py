@@ -13,7 +13,7 @@ from typing import assert_never
 from dpquery.backends.scalar import literal, sql, units
 from dpquery.backends.values import INFINITY
 from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction
-from dpquery.plan.scalar import Scalar
+from dpquery.plan.scalar import Literal, Scalar
 from dpquery.values.types import FLOAT, Kind, Type
 
 Names = Mapping[int, str]
@@ -158,7 +158,9 @@ def _extreme(reduction: Reduction, names: Names) -> str:
     way = "DESC" if reduction.function is Reduce.ARG_MAX else "ASC"
     where = "" if reduction.where is None else f" AND {sql(reduction.where, names)}"
     kept = f"FILTER (WHERE {value} IS NOT NULL AND {by} IS NOT NULL{where})"
-    return f"first({value} ORDER BY {by} {way} NULLS LAST, {value} ASC NULLS LAST) {kept}"
+    terms = ((reduction.by, f"{by} {way} NULLS LAST"), (reduction.value, f"{value} ASC NULLS LAST"))
+    ordered = ", ".join(text for term, text in terms if not isinstance(term, Literal))  # by which DuckDB orders nothing
+    return f"first({value}{f' ORDER BY {ordered}' if ordered else ''}) {kept}"
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------
