@@ -168,7 +168,24 @@ def _total(node: exp.Expr) -> str:
 def written(node: exp.Expr) -> str:
     """The node as DuckDB's SQL; an SqlglotError where that cannot say the same, Refused where it would say more than was read."""
     check_written(node)
-    return node.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+    return _unchained(node).sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+
+
+COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def _unchained(node: exp.Expr) -> exp.Expr:
+    """The node with comparisons of comparisons in parentheses, as they were read: DuckDB takes no a = b = c."""
+    if not any(_in_chain(below) for below in node.walk() if below is not node):
+        return node
+    found: exp.Expr = node.copy()
+    for below in reversed([one for one in found.walk() if one is not found and _in_chain(one)]):  # from within outwards
+        below.replace(exp.paren(below.copy()))
+    return found
+
+
+def _in_chain(node: exp.Expr) -> bool:
+    return isinstance(node, COMPARISONS) and isinstance(node.parent, COMPARISONS)
 
 
 def quoted(name: str) -> str:

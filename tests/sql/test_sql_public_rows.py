@@ -73,6 +73,16 @@ def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, f
         assert plain(answer.fetchall()) == plain(other.execute(sql).fetchall())
 
 
+CHAINS = {"size > 2 = TRUE": "(size > 2) = TRUE", "1 = 1 = (size > 2)": "(1 = 1) = (size > 2)", "NOT 1 < 2 = TRUE": "NOT (1 < 2) = TRUE"}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_comparisons_of_comparisons_reach_the_engine_in_parentheses(con: dpquery.Connection, folder: Path, chain: str) -> None:
+    with duckdb.connect(str(folder / "several.duckdb"), read_only=True) as other:
+        for sql in (f"{N}WHERE item IN (SELECT item FROM marks WHERE {{}})", "SELECT {} AS c FROM (SELECT COUNT(*) AS size FROM orders)"):
+            assert con.query(sql.format(chain)).fetchall() == other.execute(sql.format(CHAINS[chain])).fetchall()
+
+
 @pytest.mark.parametrize("sql", REFUSED)
 def test_what_is_not_sound_is_refused(con: dpquery.Connection, sql: str) -> None:
     with pytest.raises(Refused) as refused:
