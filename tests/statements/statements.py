@@ -322,6 +322,8 @@ def over(g: Grammar, rel: Rel) -> Statement:
     aggs = [indexed(g, agg) for agg in (aggs if "rho = " in options else [shared(g, agg) for agg in aggs])]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
+    if not options:
+        limits = _declared(g, rel.dp, *(one.dp for one in (*rel.where, *where, *aggs)), *(key.value.dp for key in keys))
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
     return replace(found, units=frozenset(c.text for c in scope if c.unit))
 
@@ -332,7 +334,10 @@ def _by_alias(g: Grammar, keys: list[Key]) -> list[Expr]:
     keys[i] = replace(keys[i], aliased=True)
     value = keys[i].value
     test = condition(g, [Col(f"k{i}", f"k{i}", value.type)], 1)
-    return [Expr(test.dp, renamed(test.plain, f"k{i}", value.whole.plain), BOOLEAN, value.reads)]
+    plain = renamed(test.plain, f"k{i}", value.whole.plain)
+    if "(SELECT " in value.plain:  # no TRY may stand around a subquery
+        plain = f"(SELECT {test.plain} FROM (SELECT {value.plain} AS k{i}))"
+    return [Expr(test.dp, plain, BOOLEAN, value.reads)]
 
 
 def _kept_keys(g: Grammar, rel: Rel, scope: Scope) -> list[Key]:
@@ -354,11 +359,16 @@ def _tables(g: Grammar, text_: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def _declared(g: Grammar, *texts: str) -> Limits:
+    """The caps of a statement that sets none: the least of the tables that it reads, in subqueries of its expressions too."""
+    own = [t.limits for name in _tables(g, " ".join(texts)) if (t := g.world.tables[name]).limits is not None]
+    return Limits(*(min(column) for column in zip(*own, strict=True))) if own else Limits()
+
+
 def _options(g: Grammar, rel: Rel, scope: Scope, listed: Sequence[bool], kept: bool) -> tuple[Limits, str, bool]:
     """The clause with its caps; the caps in force; whether it asks for a threshold."""
     if g.chance(0.25):
-        own = [t.limits for name in _tables(g, rel.dp) if (t := g.world.tables[name]).limits is not None]
-        return Limits(*(min(column) for column in zip(*own, strict=True))) if own else Limits(), "", False
+        return _declared(g, rel.dp), "", False
     public, given = bool(listed) and all(listed), {"epsilon": "1e20", "delta": "1"}
     limits, threshold = Limits(), False
     if (public or not listed) and g.chance(0.25):
