@@ -324,7 +324,8 @@ def _several(
 ) -> Open | None:
     """The groups of public rows; None where each row stands for itself."""
     peruser.check_none(replace(clauses, group=None, having=None))
-    if clauses.group is None and clauses.having is None and not any(is_aggregate(below) for node in nodes for below in node.walk()):
+    own = (below for node in nodes for below in node.walk(prune=lambda one: isinstance(one, exp.Query)))  # not those of a subquery
+    if clauses.group is None and clauses.having is None and not any(map(is_aggregate, own)):
         return None
     for node in nodes:
         window = node.find(exp.Window)

@@ -35,6 +35,7 @@ ANSWERED = (
     f"SELECT r.item, k.n FROM ({BY_ITEM}) AS r JOIN ({COUNTED}) AS k USING (item) ORDER BY 1",
 )
 REFUSED = {
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item, size / (SELECT MAX(size) FROM marks) AS r FROM marks) AS k USING (item)": "SCALAR_SUBQUERY",
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, size FROM marks GROUP BY item) USING (item)": "NOT_GROUPED",
     "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks LIMIT 2)": "LIMIT_IN_SUBQUERY",
     "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks ORDER BY size LIMIT 2)": "ORDER_BY_IN_SUBQUERY",
