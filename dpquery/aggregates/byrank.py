@@ -16,12 +16,14 @@ from math import log
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.quantile import QUANTILE, SIZES
 from dpquery.aggregates.values import double, released
+from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
 from dpquery.numbers import float_near
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import WEIGHT_BITS, Aggregate, Bins, Part, Quantile
 from dpquery.values.types import Value
 
+FINEST = 10**6  # the largest denominator of a fraction: scores are multiples of it, and stay within 64 bits for millions of rows
 BY_RANK = "quantile_by_rank"  # the card
 NO_BAR = "a bin is chosen by its rank and no count is released: there is no error bar"
 
@@ -33,6 +35,9 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     if which is None or not isinstance(narrow.cell, Bins):
         raise AssertionError("a quantile is counted in bins")
     (fraction,) = which.fractions
+    if fraction.denominator > FINEST:
+        message = f"a bin is chosen by ranks in {fraction.denominator} parts of all rows; at most {FINEST} are allowed"
+        raise Refused("QUANTILE", message, instead="a fraction of at most six decimal places, such as 0.95; or leave noise = exponential out")
     part = Part(narrow.row, replace(narrow.cell, rank=fraction), narrow.where)
     found = replace(which, widths=(narrow.cell.width,))
     return replace(tree, parts=(part,), quantile=found, notes=(*tree.notes, NO_BAR))

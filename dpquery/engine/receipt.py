@@ -127,7 +127,9 @@ def price(prepared: Prepared) -> Mapping[str, str]:
 
 
 def unit_of(part: Part) -> Fraction:
-    """What one grid unit of a part is worth in the value's own units."""
+    """What one grid unit of a part is worth in the value's own units; in rows, where the part counts them in bins."""
+    if isinstance(part.cell, Bins):
+        return Fraction(1, (1 if part.cell.rank is None else part.cell.rank.denominator) << WEIGHT_BITS)
     match part.row:
         case One() | Element():
             unit = Fraction(1)
@@ -137,9 +139,7 @@ def unit_of(part: Part) -> Fraction:
             unit = left.step * right.step / 4
         case _:
             assert_never(part.row)
-    if isinstance(part.cell, Bins) and part.cell.rank is not None:
-        return Fraction(1, part.cell.rank.denominator << WEIGHT_BITS)  # of a score, in rows
-    return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive | Bins) else unit
+    return unit / 2**WEIGHT_BITS if isinstance(part.cell, Additive) else unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ _GUARD = 24  # bits beyond those of U, for the errors of so many exponentials
 def choose(noise: Noise, scores: Sequence[int], each: int, bits: BitSource) -> list[int]:
     """M7. Of each `each` scores, which are a group's, one is chosen: there stands 1, and 0 at all others.
 
-    Given   a source of independent, uniform bits; a scale s > 0.
+    Given   a source of independent, uniform bits; a scale s > 0; scores of any size.
     Claim   choices of groups are independent. PERMUTE_AND_FLIP: score i is chosen as the largest of q_i + Z_i is, for independent Z_i of density
             exp(-z / s) / s. EXPONENTIAL: with probability exp(q_i / s) over the sum of exp(q_j / s). Nothing else of the scores is in the result.
     Proof   The head of this module: floats decide only where their error cannot matter. Permute and flip: q_i + Z_i passes the largest score with
@@ -78,7 +78,7 @@ def choose(noise: Noise, scores: Sequence[int], each: int, bits: BitSource) -> l
 
 def _weights(falls: Falls, scale: Fraction) -> Floats:
     """exp(-min(x, 64)), nearly."""
-    x = np.minimum(falls.astype(np.float64) * float_near(1 / scale), _FAR)
+    x = _near(falls, scale)
     k = np.floor(x / log(2))
     r = x - k * log(2)
     p = np.full_like(r, _TAYLOR[0])
@@ -86,6 +86,14 @@ def _weights(falls: Falls, scale: Fraction) -> Floats:
         p = p * r + coefficient
     found: Floats = np.ldexp(p, -k.astype(np.int64))
     return found
+
+
+def _near(falls: Falls, scale: Fraction) -> Floats:
+    """x of each fall, cut at 64, nearly: integers that no float holds are divided and cut exactly."""
+    if falls.dtype != np.object_:
+        return np.minimum(falls.astype(np.float64) * float_near(1 / scale), _FAR)
+    exact = [float(min(_x(int(fall), scale), Fraction(64))) for fall in falls.ravel()]
+    return np.array(exact, dtype=np.float64).reshape(falls.shape)
 
 
 def _first(words: Words) -> Floats:

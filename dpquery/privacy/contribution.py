@@ -344,7 +344,7 @@ def ranked(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacenc
             besides g of both, c <= 2 (l0 - g): g f(2 b W) + c f(2 max(a, b - a) W) <= 2 l0 f(2 b W), and <= l0 f(2 b W) where
             2 max(a, b - a) <= b, as then 2 f(x) <= f(2 x) takes two of them to one. Of K listed groups each counts once.
     Tight   A median between rows at both ends: test_c12_add_remove_is_reached, test_c12_replace_one_is_reached. (All bins of a group move as far
-            under the least of the counts; no price reads that number.)
+            under the least of the counts; no price reads that number.) At the fractions 0 and 1 all scores move one way, and half of r is reached.
     Source  Smith 2011 (the score); Gillenwater, Joseph and Kulesza 2021; the proof above.
     """
     if cell.ranked is None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 QUANTILES = (exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile, exp.ApproxQuantiles)
 LONGEST = 18  # digits of a fraction
+FINEST = 10**18  # the largest denominator of a fraction: as many as a double's digits need, and no more
 MOST = 101  # quantiles of one list
 NUMBER = re.compile(r"(?=.{1,24}\Z)(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?", re.ASCII)
 EXACT = "fraction"  # the mark of a literal that stands for a fraction of whole numbers
@@ -166,6 +167,9 @@ def _fraction(statement: Statement, node: exp.Expr, at: exp.Expr | None) -> Frac
     if found is None or not 0 <= found <= 1:
         message = "a quantile takes a literal number from 0 to 1, or a list of such numbers"
         raise statement.refuse("QUANTILE", message, node, "QUANTILE_CONT(x, 0.5), QUANTILE_CONT(x, [0.25, 0.75])")
+    if found.denominator > FINEST:
+        message = "the fraction of a quantile is finer than any data: at most eighteen decimal places are read"
+        raise statement.refuse("QUANTILE", message, node, "QUANTILE_CONT(x, 0.5)")
     return found
 
 

@@ -122,3 +122,17 @@ def test_a_few_texts_may_be_joined(lab: Session) -> None:
         code(lab, "SELECT note || '-' || note || '-' || upper(note) AS a, a || a AS b, concat(a, b, 'x') AS c, count(*) FROM orders GROUP BY note")
         == "answered"
     )
+
+
+@pytest.mark.parametrize("fraction", ["1e-99/1e99/1e99/1e99", "1e-99/1e99/1e99/2004", "1/(1e18+1)", "1e-19", "0.1234567", "1/1000003.0"])
+def test_a_fraction_too_fine_for_ranks_is_refused_whatever_the_data(lab: Session, fraction: str) -> None:
+    """Scores are multiples of its denominator: beyond a float, whether an answer comes would tell how many rows there are."""
+    chosen = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.01, noise = exponential) QUANTILE_CONT(age, {fraction}) FROM people WHERE pid = 1"
+    assert code(lab, chosen) == "QUANTILE"
+
+
+def test_ordinary_fractions_are_answered(lab: Session) -> None:
+    for fraction in ("0.5", "0.999999", "1/3.0", "1e-6", "0", "1"):
+        sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.01, noise = exponential) QUANTILE_CONT(age, {fraction}) FROM people"
+        assert code(lab, sql) == "answered", fraction
+    assert code(lab, "SELECT QUANTILE_CONT(age, 0.30000000000000004) FROM people", epsilon="0.01") == "answered"

@@ -161,6 +161,19 @@ def test_weights_are_as_near_as_they_say() -> None:
 
 
 @pytest.mark.parametrize("mechanism", Choosing)
+def test_scores_of_any_size_are_chosen_among(mechanism: Choosing) -> None:
+    """Beyond what a float holds, too: whether a choice is made at all must not depend on the data."""
+    far = 10**400
+    for scale in (Fraction(1), Fraction(1, far), Fraction(far), Fraction(far**2)):
+        for scores in ([0, -far, -far], [far, 0, -far], [-far, 0, 1]):
+            chosen = choose(Noise(mechanism, scale), scores, 3, SystemBits())
+            assert sorted(chosen) == [0, 0, 1]
+            if scale == 1:
+                assert chosen[scores.index(max(scores))] == 1 or scores == [-far, 0, 1]
+    assert choose(Noise(mechanism, Fraction(far)), [0, -65 * far, -(10**6) * far], 3, SystemBits())[0] == 1
+
+
+@pytest.mark.parametrize("mechanism", Choosing)
 def test_groups_and_calls_are_independent(mechanism: Choosing) -> None:
     scores, scale = (4, 3, 3, 0), Fraction(2)
     first, second = (chosen(mechanism, scores, scale, 100_000, SystemBits()) for _ in range(2))
