@@ -359,7 +359,7 @@ def _quantile(one: Summed, q: Fraction, units: Sequence[Sequence[int]], most: in
     rank = max(ceil(q * number - tiny), 1) - 1 if one.agg.discrete else q * (number - 1)
     rank = min(Fraction(floor(q * number + tiny)), number - 1) if one.agg.upper else rank
     places = [floor(rank) + Fraction(1, 2), floor(rank) + Fraction(1 if one.agg.discrete else 3, 2)] if number >= 1 else [q * number]
-    tie = Fraction(1, 10**6)
+    tie = Fraction(1, 10**6) + sum(min(most, len(own)) for own in units) - number  # with all that weights lose where they are whole
     ends = [_value_at(rows, places[0] - tie), _value_at(rows, places[-1] + tie)] if rows else [one.low + q * (one.high - one.low)] * 2
     if not rows and one.agg.discrete:  # in whole units of its type
         ends = [Fraction(floor(end + Fraction(1, 2))) for end in ends]
