@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.inside import Reduction, parts
+from dpquery.plan.inside import Place, Placing, Reduction, parts
 from dpquery.plan.rel import Compute, Group, Keep, Lookup, Private, Windowed, output
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, replaced
 from dpquery.privacy.locality import owning
@@ -21,13 +21,13 @@ from dpquery.sql import keys as grouping
 from dpquery.sql.fields import peek, take, unread, unset
 from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, fold
 from dpquery.sql.options import rows_in_group
-from dpquery.sql.perwindow import window
+from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate
-from dpquery.values.types import Kind
+from dpquery.values.types import INTEGER, Kind
 
 CLAUSES = ("group", "having", "qualify")
 Item = tuple[str, exp.Expr | None, Scalar]  # a column of SELECT: its name, its node, its value
@@ -71,6 +71,8 @@ def read(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[Sp
         level.group(clauses.group, items, node)
     if clauses.having is not None:
         level.keep(take(clauses.having, "this")[0], items, "HAVING")
+    read_above = [inner for _, inner, _ in items] + ([] if clauses.qualify is None else [clauses.qualify])
+    level.alike = not needs_number([found for one in read_above for found in outermost(one, _is_window)])
     found = level.items(items)
     if clauses.qualify is not None:
         level.keep(take(clauses.qualify, "this")[0], items, "QUALIFY")
@@ -176,6 +178,8 @@ class Level:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)  # of SELECT, as windows see them
     placed: dict[int, exp.Expr] = field(default_factory=dict)  # and of these with columns in place of windows
     seats: dict[int, exp.Expr] = field(default_factory=dict)  # of expressions by id of their node, with columns in place of subqueries
+    alike: bool = True  # whether all windows see equal rows in one order by themselves
+    number: Column | None = None  # of each row among those of its unit, where windows are not alike
 
     def group(self, clause: exp.Group | None, items: Sequence[Spelled], node: exp.Expr) -> None:
         """The groups of GROUP BY with all aggregates that SELECT, HAVING and QUALIFY read."""
@@ -264,9 +268,11 @@ class Level:
         if not isinstance(node, exp.Window):
             raise AssertionError("a window is wanted")
         statement = self.statement
-        if isinstance(node.this, exp.Lag | exp.Lead) and peek(node.this, "default") is not None:
+        if has_default(node.this):
             return self._defaulted(node, node.this)
-        item, partition, order, frame = window(statement, node, self._inner, self._column, self._own)
+        if not self.alike and self.number is None:
+            self.number = self._numbered()
+        item, partition, order, frame = window(statement, node, self._inner, self._column, self._own, self.number)
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
             raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
@@ -287,9 +293,20 @@ class Level:
         for one in (plain, there):
             one.this.set("default", None)
         there.this.set("this", exp.Literal.number(1))
-        value, found = (_read_as(node, self._windowed(one)) for one in (plain, there))
-        chosen = exp.If(this=exp.Is(this=found, expression=exp.Null()), true=peek(function, "default").copy())
-        return self._column(self._inner(exp.Case(ifs=[chosen], default=value)))
+        default, kept = peek(function, "default"), self._windowed(plain)
+        value, found = _read_as(node, kept), _read_as(node, self._windowed(there))
+        chosen = exp.If(this=exp.Is(this=found, expression=exp.Null()), true=default.copy())
+        made = self._inner(exp.Case(ifs=[chosen], default=value))
+        if made.type != kept.type:  # engines cast the default, which would change it
+            message = f"the default is no value of the column's type, {kept.type}"
+            raise self.statement.refuse("TYPE_MISMATCH", message, default, f"a CAST of the default to {kept.type}")
+        return self._column(made)
+
+    def _numbered(self) -> Column:
+        """A number for each row of a unit, in the order of all columns: below all windows, so that these see equal rows in one order."""
+        made = Column(next(self.statement.ids), "number", INTEGER)
+        self.rel = Windowed(self.rel, made, Placing(Place.ROW_NUMBER, None, INTEGER), (), ())
+        return made
 
     def _inner(self, node: exp.Expr) -> Scalar:
         """A row-wise expression inside a window."""

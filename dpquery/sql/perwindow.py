@@ -1,13 +1,16 @@
-"""Windows over the rows of one unit: PARTITION BY with the unit, or what fixes it. What tells equal rows apart has all columns as tie-breakers."""
+"""Windows over the rows of one unit: PARTITION BY with the unit, or what fixes it. What tells equal rows apart has all columns as tie-breakers.
+
+Windows of one SELECT that could differ in the order of equal rows share it: rows are numbered once below all of them, in the order of their columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduction, Term
+from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduction, Term, total
 from dpquery.plan.scalar import Column, Scalar, columns
 from dpquery.sql.fields import peek, take
 from dpquery.sql.names import Statement
@@ -23,13 +26,43 @@ Kept = Callable[[Scalar], Column]  # the expression as a column of the relation
 Item = tuple[Placing | Reduction, tuple[Column, ...], tuple[Term, ...], Frame | None]
 
 
-def window(statement: Statement, node: exp.Window, read: Read, kept: Kept, reduced: Callable[[exp.Expr], Reduction]) -> Item:
-    """The window as written; whether its partition holds the unit is for the caller to see."""
+def needs_number(windows: Sequence[exp.Expr]) -> bool:
+    """Whether rows must be numbered below these windows: where one sees equal rows from the other end, or several see them."""
+    seen = [one for one in windows if isinstance(one, exp.Window) and _tells_apart(one)]
+    return len(seen) > 1 or any(_several_ways(one) for one in seen)
+
+
+def _tells_apart(node: exp.Window) -> bool:
+    """Whether it may tell equal rows apart."""
+    spec = peek(node, "spec")
+    counts = spec is not None and str(peek(spec, "kind")).upper() == "ROWS"
+    return counts or isinstance(node.this, exp.RowNumber | exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue)
+
+
+def _several_ways(node: exp.Window) -> bool:
+    """Whether it becomes several windows, for a default, or one from the other end."""
+    spec = peek(node, "spec")
+    starts = "" if spec is None else str(peek(spec, "start")).upper()
+    return has_default(node.this) or isinstance(node.this, exp.LastValue) or starts in ("CURRENT ROW", "0")
+
+
+def has_default(node: exp.Expr) -> bool:
+    """Whether it is LAG or LEAD with a default. That of NULL says nothing."""
+    default = peek(node, "default") if isinstance(node, exp.Lag | exp.Lead) else None
+    return default is not None and not isinstance(default, exp.Null)
+
+
+def window(
+    statement: Statement, node: exp.Window, read: Read, kept: Kept, reduced: Callable[[exp.Expr], Reduction], number: Column | None = None
+) -> Item:
+    """The window as written; whether its partition holds the unit is for the caller to see. The number breaks ties, turned round as the order is."""
     function, partition, order, spec, over, alias = take(node, "this", "partition_by", "order", "spec", "over", "alias")
     if alias is not None or (over is not None and str(over).upper() != "OVER"):
         raise statement.refuse("WINDOW_NAME", "a named window is not supported", node, "the window's definition inside OVER (...)")
     by = [read(one) for one in partition or ()]
     terms = () if order is None else tuple(one for term in take(order, "expressions")[0] for one in _term(statement, term, read, kept))
+    if number is not None:
+        terms = (*terms, Term(number, descending=False, nulls_first=False))
     item = _item(statement, function, read, kept, reduced)
     if isinstance(item, Placing):
         frame, terms = None, _from_an_end(statement, function, spec, terms)
@@ -37,6 +70,8 @@ def window(statement: Statement, node: exp.Window, read: Read, kept: Kept, reduc
         frame, terms = _frame(statement, spec, terms)
     else:
         frame = None
+    if not total(item, frame):
+        terms = tuple(term for term in terms if term.column != number)
     if isinstance(item, Placing):
         pass
     elif terms and frame is None:
@@ -61,8 +96,8 @@ def _item(statement: Statement, node: exp.Expr, read: Read, kept: Kept, reduced:
             take(node)
             return Placing(RANKS[type(node)], None, INTEGER)
         case exp.Lag() | exp.Lead():
-            this, offset, default = take(node, "this", "offset", "default")
-            if default is not None:
+            this, offset, _ = take(node, "this", "offset", "default")
+            if has_default(node):
                 raise AssertionError("a default is written out before")
             value = _value(statement, this, read, kept)
             return Placing(SHIFTS[type(node)], value, value.type, 1 if offset is None else _whole(statement, offset))

@@ -92,15 +92,16 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
     dp, plain, kind, ties, frame = _function(g, scope)
     frame = frame if order or "ROWS" in frame else ""
     direct = below.dp.partition(" ")[0].strip('"') in g.world.tables and "JOIN" not in below.dp
-    texts = []
+    apart = ties or "ROWS" in frame
+    texts, beside = list[str](), list[str]()
     for place, function in ((0, dp), (1, plain)):
         by = ", ".join([*([below.unit] if place else []), *((e.dp, e.plain)[place] for e in partition)])
-        back = BACK.get(frame) if place else None  # plain SQL is asked from the other end
-        terms = [f"{(e.dp, e.plain)[place]}{way if back is None else OTHER_WAY[way]}" for e, way in zip(order, ways, strict=True)]
-        told = "" if back is None or direct else OTHER_WAY[""]
-        terms += [f"{c.text}{told}" for c in below.cols] if (place or not direct) and (ties or "ROWS" in frame) else []
-        over = f" OVER (PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}{frame if back is None else back})"
+        terms = [f"{(e.dp, e.plain)[place]}{way}" for e, way in zip(order, ways, strict=True)]
+        terms += [c.text for c in below.cols] if (place or not direct) and apart else []
+        within = f"PARTITION BY {by}{' ORDER BY ' + ', '.join(terms) if terms else ''}"
+        over = f" OVER ({within}{frame})"
         texts.append(function.replace("{f}", over) if "{f}" in function else function + over)
+        beside.append(f"ROW_NUMBER() OVER ({within})")
     kept = [(g.read(c), g.name("n")) for c in scope if g.chance(0.6)] or [(g.read(first), g.name("n"))]
     made: list[tuple[Expr, str, bool]] = [(e, name, e.bare is not None and e.bare.firm) for e, name in kept]
     items = [f"{e.dp} AS {name}" for e, name in kept], [f"{below.unit} AS __u", *(f"{e.plain} AS {name}" for e, name in kept)]
@@ -114,13 +115,16 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
         made.append((Expr(texts[0], texts[1], kind), name, True))
         for one, text_ in zip(items, texts, strict=True):
             one.append(f"{text_} AS {name}")
+    if apart and g.chance(0.3):  # a second window, which sees equal rows in the same order
+        name = g.name("n")
+        made.append((Expr(beside[0], beside[1], INTEGER), name, True))
+        for one, text_ in zip(items, beside, strict=True):
+            one.append(f"{text_} AS {name}")
     sources = below.dp, below.plain
     return wrapped(g, *(f"SELECT {', '.join(i)} FROM {s}{t}" for i, s, t in zip(items, sources, tail, strict=True)), tuple(made), private=True)
 
 
 WHOLE, REST = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
-BACK = {WHOLE: "", REST: " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"}
-OTHER_WAY = {"": " DESC NULLS FIRST", " DESC": " NULLS FIRST", " NULLS FIRST": " DESC NULLS LAST", " DESC NULLS LAST": " NULLS FIRST"}
 
 
 def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
@@ -137,7 +141,7 @@ def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
             words = ["LAG({})", "LEAD({})", "LAG({}, 2)", "LEAD({}, 0)", "FIRST_VALUE({})", "LEAD({0}, 1, {0})", "LAST_VALUE({})"]
             word = g.random.choice(words)
             if word == "LAST_VALUE({})":
-                return word.format(value.dp), f"first_value({value.plain})", value.type, True, WHOLE
+                return word.format(value.dp), word.format(value.plain), value.type, True, WHOLE
             return word.format(value.dp), word.format(value.plain), value.type, True, ""
         case _:
             found = g.random.choice([counted, extreme, truth, added, averaged])(g, scope)
