@@ -78,6 +78,11 @@ def ceil_log2(value: Fraction) -> int:
     return k
 
 
+def clamped(values: Units) -> str:
+    """What the bounds do to a row beyond them: the answer is of clamped rows, off by as much as that makes, and no error bar knows."""
+    return f"rows are clamped to [{plain(values.low * values.step)}, {plain(values.high * values.step)}]"
+
+
 def plain(value: Fraction) -> str:
     """A number for people: whole, or to six digits."""
     return str(value.numerator) if value.denominator == 1 else f"{value.numerator / value.denominator:.6g}"

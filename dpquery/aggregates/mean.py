@@ -10,7 +10,7 @@ from dpquery.aggregates.bounds import WEIGHED as WEIGHTED
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.fieller import ratios
-from dpquery.aggregates.grid import FINENESS, FINEST, ceil_log2, cell_units, fits, grid, row_units
+from dpquery.aggregates.grid import FINENESS, FINEST, ceil_log2, cell_units, clamped, fits, grid, row_units
 from dpquery.aggregates.values import double
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
@@ -45,7 +45,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     values = Units(argument, fine.step, low, high, centred=True)
     parts = fits(ask, (Part(values, distance, ask.where), Part(One(argument), number, ask.where)), contributions.weights)
     how, cuts = told(row_cap(contributions, rows_per_unit), contributions) if contributions.weights is None else ((WEIGHED,), ())
-    notes = (ROW_WEIGHTED, *how, *fine.notes)
+    notes = (ROW_WEIGHTED, clamped(values), *how, *fine.notes)
     return Planned(parts, FLOAT, fine.step, Interval(low * fine.step, high * fine.step), notes, cuts)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dpquery.aggregates.bounds import numeric
 from dpquery.aggregates.card import Bar, Card, Planned
-from dpquery.aggregates.grid import fits
+from dpquery.aggregates.grid import clamped, fits
 from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
     SIZES,
@@ -52,7 +52,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     most = (x.high - x.low) * (y.high - y.low) * step
     bounds = Interval(Fraction(-1), Fraction(1)) if squares else Interval(-most, most)
     less = tuple((values.high - values.low) ** 2 // 2 for values in (x, y))
-    notes = (ROW_WEIGHTED, BOTH_KNOWN, *said, *fine, *coarse)
+    notes = (ROW_WEIGHTED, BOTH_KNOWN, *dict.fromkeys((clamped(x), clamped(y))), *said, *fine, *coarse)
     return Planned(fits(ask, parts, contributions.weights), FLOAT, step, bounds, notes, cuts, less if squares else ())
 
 

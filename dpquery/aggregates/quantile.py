@@ -11,7 +11,7 @@ from fractions import Fraction
 from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Bars, Card, Planned
 from dpquery.aggregates.counted import Counted
-from dpquery.aggregates.grid import fits, grid, plain, row_units
+from dpquery.aggregates.grid import clamped, fits, grid, plain, row_units
 from dpquery.aggregates.values import bar, double, released
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
@@ -44,7 +44,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     coarse = (narrow,) if wide and span // widths[-1] < COARSE else ()
     kind = argument.type if ask.discrete else FLOAT
     kind = kind.listed if ask.listed else kind
-    return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, *capped, *notes), (*cuts, *coarse), quantile=found)
+    return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, clamped(values), *capped, *notes), (*cuts, *coarse), quantile=found)
 
 
 def _values(ask: AggregateAsk, argument: Scalar) -> tuple[Units, tuple[str, ...], Fraction]:

@@ -8,7 +8,7 @@ from math import sqrt
 
 from dpquery.aggregates.bounds import numeric
 from dpquery.aggregates.card import Bar, Card, Planned
-from dpquery.aggregates.grid import fits
+from dpquery.aggregates.grid import clamped, fits
 from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
     SIZES,
@@ -48,7 +48,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     said, cuts = how(contributions, rows_per_unit)
     bounds = Interval(values.low * values.step, values.high * values.step)
     less = (0, (values.high - values.low) ** 2 // 2, 0)
-    return Planned(fits(ask, parts, contributions.weights), FLOAT, values.step, bounds, (ROW_WEIGHTED, *said, *notes), cuts, less)
+    return Planned(fits(ask, parts, contributions.weights), FLOAT, values.step, bounds, (ROW_WEIGHTED, clamped(values), *said, *notes), cuts, less)
 
 
 def _most(aggregate: Aggregate) -> Fraction:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from dpquery.aggregates import linear
 from dpquery.aggregates.bounds import BY_WEIGHT, WEIGHED, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Card, Planned
-from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, plain, row_units
+from dpquery.aggregates.grid import cell_units, clamped, fits, grid, not_zero, plain, row_units
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import WEIGHT_BITS, Additive, Clamp, Part, Units
 from dpquery.plan.scalar import Interval, Scalar
@@ -35,11 +35,11 @@ def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, contributions:
     low, high = row_units(rows, fine.step)
     not_zero(ask, low, high)
     cell = Clamp(min(low, low * most), max(high, high * most))
-    parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
-    clamped = f"rows are clamped to [{plain(low * fine.step)}, {plain(high * fine.step)}]"
+    values = Units(argument, fine.step, low, high)
+    parts = fits(ask, (Part(values, cell, ask.where),), None)
     capped = f"a unit's sum in a group is clamped to [{plain(cell.low * fine.step)}, {plain(cell.high * fine.step)}] (max_rows_per_group is {most})"
     notes, cuts = told(capped if row_cap(contributions, rows_per_unit) else None, contributions)
-    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), (clamped, *notes, *fine.notes), cuts)
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), (clamped(values), *notes, *fine.notes), cuts)
 
 
 def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group: Interval) -> Planned:
