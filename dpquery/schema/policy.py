@@ -107,7 +107,10 @@ def _json(text: str) -> Mapping[str, Any]:
         raise SchemaError("BAD_POLICY", "the privacy policy is not valid JSON", instead=INSTEAD) from None
     if not isinstance(content, dict):
         raise SchemaError("BAD_POLICY", "the privacy policy is no JSON object", instead=INSTEAD)
-    content = _snake(content)
+    try:
+        content = _snake(content)
+    except RecursionError:
+        raise SchemaError("BAD_POLICY", "the privacy policy is nested too deeply", instead=INSTEAD) from None
     inner = content.get("privacy_policy", content)
     return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
 

@@ -33,6 +33,7 @@ from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import Kind
 
+MOST_COLUMNS = 1_000  # of a subquery
 INLINED = 30  # parts of an expression that is written out where a subquery's column is used; larger ones become columns
 
 Item = tuple[str, exp.Expr | None, Scalar]  # the name of a column of SELECT, its node (None: from a star), its value
@@ -208,6 +209,8 @@ def _spelled(statement: Statement, nodes: Sequence[exp.Expr], frame: Frame) -> t
     for node in nodes:
         stars = star(statement, node, frame)
         found += [(*named_item(statement, node), None)] if stars is None else [(f.name, node, f.value) for f in stars]
+        if len(found) > MOST_COLUMNS:  # stars upon stars double them at each level
+            raise statement.refuse("TOO_COMPLEX", f"the subquery has more than {MOST_COLUMNS:,} columns", node, "the columns that are used, by name")
     return tuple(found)
 
 

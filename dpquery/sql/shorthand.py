@@ -7,13 +7,17 @@ be said at length stays for the readers to refuse.
 from __future__ import annotations
 
 from functools import reduce
+from itertools import islice
 
 from sqlglot import exp
 
+from dpquery.errors import Refused
 from dpquery.sql.fields import argument
+from dpquery.sql.refuse import place
 
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 PATTERNS = (exp.Like, exp.ILike)
+MOST_COPIED = 2_000  # parts that writing a list out may make
 MOST = 200  # comparisons that a list is written out as; a list of equal values stays one
 
 
@@ -67,12 +71,20 @@ def _compared(node: exp.Expr) -> None:
         found: exp.Expr = exp.In(this=node.this, expressions=items)
         found = exp.Not(this=found) if word == "ALL" else found
     elif len(items) <= MOST:
+        _check_copied(node.this, len(items))
         kind = exp.Or if word == "ANY" else exp.And
         each = [type(node)(this=node.this.copy(), expression=item) for item in items]
         found = exp.paren(reduce(lambda left, right: kind(this=left, expression=right), each[1:], each[0]), copy=False)
     else:
         return
     node.replace(found)
+
+
+def _check_copied(node: exp.Expr, times: int) -> None:
+    """Refused where writing the node out so often would make more of it than any expression may have: within each other, copies multiply."""
+    if any(islice(node.walk(), MOST_COPIED // times, None)):
+        message = f"a comparison with a list is written out for each of its items, here to more than {MOST_COPIED:,} parts"
+        raise Refused("TOO_COMPLEX", message, position=place(node), instead="= ANY, IN, or fewer items")
 
 
 def _unnested(node: exp.In) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -221,3 +222,25 @@ def test_random_text(text: str, dialect: str) -> None:
     code(text, dialect)
     code(f"SELECT COUNT(*) AS {text} FROM users", dialect)
     code(f"SELECT COUNT(*) FROM users WHERE city = '{text}'", dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_lists_within_lists_are_not_written_out_without_end(dialect: str) -> None:
+    """Each level's copies hold those of the level below: a line of text was minutes of work and a gigabyte."""
+    value = "country"
+    for _ in range(40):
+        value = f"(CASE WHEN {value} LIKE ANY ('a', 'b') THEN 'a' ELSE 'b' END)"
+    start = process_time()
+    with pytest.raises(Refused):
+        parse(f"SELECT COUNT(*) FROM users WHERE {value} = 'a'", dialect)
+    assert process_time() - start < 5
+
+
+def test_stars_upon_stars_are_not_read_without_end() -> None:
+    start, rows = process_time(), "users"
+    for _ in range(25):
+        rows = f"(SELECT *, * FROM {rows})"
+    with pytest.raises(Refused) as refused:
+        ask(f"SELECT COUNT(*) FROM {rows}")
+    assert refused.value.code == "TOO_COMPLEX"
+    assert process_time() - start < 10
