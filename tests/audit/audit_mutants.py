@@ -115,7 +115,7 @@ MUTANTS: Mapping[str, Mutant] = {
         True,
     ),
     "coins that land too often": Mutant(
-        ((choice._weights, "falls.astype(np.float64) * float_near(1 / scale)", "falls.astype(np.float64) * float_near(1 / scale) / 2"),),
+        ((choice._near, "falls.astype(np.float64) * float_near(1 / scale)", "falls.astype(np.float64) * float_near(1 / scale) / 2"),),
         EXACT,
         "tests/mechanisms/test_choice.py::test_choices_have_the_law_of_brute_force",
     ),
