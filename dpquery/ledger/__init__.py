@@ -1,6 +1,8 @@
 """MEMORY: what was spent of each account, in a log that only grows."""
 
+from dpquery.ledger.checkpoint import Key, Unsound, read_key
 from dpquery.ledger.creation import create, files, vacant
+from dpquery.ledger.evidence import Proof, proved
 from dpquery.ledger.ledger import Ledger, open, verify
 from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Left, Limit, Logged, Outcome, Rung
 
@@ -9,15 +11,20 @@ __all__ = [
     "Balance",
     "Entry",
     "Finding",
+    "Key",
     "Ledger",
     "Left",
     "Limit",
     "Logged",
     "Outcome",
+    "Proof",
     "Rung",
+    "Unsound",
     "create",
     "files",
     "open",
+    "proved",
+    "read_key",
     "vacant",
     "verify",
 ]

@@ -12,8 +12,10 @@ from typing import Final, Self, TypeVar
 
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, log, policy, replay, reserve, versions
+from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, versions
 from dpquery.ledger.chain import canonical, commitment
+from dpquery.ledger.checkpoint import Key
+from dpquery.ledger.evidence import Proof
 from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
 from dpquery.ledger.sqlite import SqliteStore
 from dpquery.ledger.store import Store, Transaction
@@ -176,9 +178,21 @@ class Ledger:
         for row in self._rows():
             yield canonical({"seq": row.seq, "body": json.loads(row.body), "commitment": commitment(row.body), "link": row.link})
 
-    def verify(self) -> tuple[Finding, ...]:
-        """What is wrong with the ledger, from its first line on; nothing where all is well."""
-        return _verified(self._store)
+    def verify(self, checkpoint: str | None = None, key: Key | None = None) -> tuple[Finding, ...]:
+        """What is wrong with the ledger, from its first line on; nothing where all is well. `checkpoint` and `key` as in the module's `verify`."""
+        return _verified(self._store, checkpoint, key)
+
+    def checkpoint(self) -> str:
+        """The signed head of the log, for the owner to keep where whoever could change the ledger cannot."""
+        return self._read(lambda tx: evidence.checkpoint(tx, self.terms))
+
+    def key(self) -> Key:
+        """The public key that checkpoints are signed under."""
+        return self._read(lambda tx: evidence.owner_key(tx, self.terms))
+
+    def proof(self, entry: str) -> Proof:
+        """That an entry is in the log, for whom the owner gives it to. Refused UNKNOWN_ENTRY."""
+        return self._read(lambda tx: evidence.proof(tx, self.terms, entry))
 
     def close(self) -> None:
         """Nothing is left open."""
@@ -273,23 +287,33 @@ def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
         raise
 
 
-def verify(path: str | Path, *, wait: float = 10.0) -> tuple[Finding, ...]:
-    """What is wrong with a ledger, also with one that `open` would not open; nothing where all is well. Fault where it cannot be read at all."""
+def verify(path: str | Path, *, checkpoint: str | None = None, key: Key | None = None, wait: float = 10.0) -> tuple[Finding, ...]:
+    """What is wrong with a ledger, also with one that `open` would not open; nothing where all is well. Fault where it cannot be read at all.
+
+    Held against a signed checkpoint that was kept elsewhere, a log that was cut off at its end is found too, and one that was written anew from its
+    beginning. `key` is what the checkpoint is signed under; without it the ledger's own.
+    """
     store = SqliteStore(Path(path), wait)
     try:
-        return _verified(store)
+        return _verified(store, checkpoint, key)
     finally:
         store.close()
 
 
-def _verified(store: Store) -> tuple[Finding, ...]:
+def _verified(store: Store, checkpoint: str | None, key: Key | None) -> tuple[Finding, ...]:
     try:
         damage = tuple(Finding(None, said) for said in store.damage())
-        return (*damage, *store.read(_findings))
+        compared = () if checkpoint is None else store.read(lambda tx: _compared(tx, checkpoint, key))
+        return (*damage, *store.read(_findings), *compared)
     except Fault as fault:
         if fault.code != "LEDGER_CORRUPT":
             raise
         return (Finding(None, fault.message),)
+
+
+def _compared(tx: Transaction, checkpoint: str, key: Key | None) -> tuple[Finding, ...]:
+    by = evidence.owner_key(tx, replay.terms(json.loads(tx.rows(1, 1)[0].body))) if key is None else key
+    return tuple(evidence.findings(tx, checkpoint, by))
 
 
 def _findings(tx: Transaction) -> tuple[Finding, ...]:
