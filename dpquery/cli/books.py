@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,15 +43,56 @@ def entries(
 
 
 @ledgers.command()
-def verify(schema: SchemaFile, ledger: LedgerFile = None, form: PageFormat = Page.TABLE) -> int:
-    """Test the whole log: chain, order and sums."""
+def verify(
+    schema: SchemaFile,
+    ledger: LedgerFile = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="A signed checkpoint that was kept elsewhere.", metavar="FILE")] = None,
+    key: Annotated[str | None, typer.Option(help="What it is signed under, as `ledger key` prints it; without it the ledger's own.")] = None,
+    form: PageFormat = Page.TABLE,
+) -> int:
+    """Test the whole log: chain, order and sums.
+
+    A log that was cut off at its end, or exchanged for an older copy, is found only against a checkpoint that was kept elsewhere."""
     from dpquery.cli import output
     from dpquery.display import pages
     from dpquery.engine import verify_ledger
 
-    found = verify_ledger(schema, ledger)
-    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, pages.verified(found))
+    found = verify_ledger(schema, ledger, checkpoint, key)
+    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, pages.verified(found, checkpoint is not None))
     return Fault.exit_status if found else failure.ANSWERED
+
+
+@ledgers.command()
+def checkpoint(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+    """Print the signed head of the log.
+
+    To be kept where whoever could change the ledger cannot: `ledger verify --checkpoint` then finds what was cut off since."""
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        stream.write(opened.checkpoint())
+
+
+@ledgers.command()
+def key(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+    """Print the public key of the ledger's checkpoints."""
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        stream.write(opened.key().written() + "\n")
+
+
+@ledgers.command()
+def prove(schema: SchemaFile, entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The id on a receipt.")], ledger: LedgerFile = None) -> None:
+    """Print the proof, as JSON, that an entry is in the log.
+
+    It shows nothing of other entries but how many there are."""
+    import json
+
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        stream.write(json.dumps(opened.proof(entry).as_dict(), indent=2) + "\n")
 
 
 @ledgers.command()

@@ -209,10 +209,15 @@ def _added(line: Logged) -> str:
             return safe(str(body.get("entry", "")))[:12]
 
 
-def verified(found: Sequence[Finding]) -> Lines:
-    """What is wrong with a ledger, for people."""
+def verified(found: Sequence[Finding], signed: bool) -> Lines:
+    """What is wrong with a ledger, for people; `signed`: it was held against a checkpoint."""
     yield from (Text(safe(str(finding))) for finding in found)
-    yield Text("The ledger does not hold." if found else "The ledger holds: chain, order and sums.")
+    if found:
+        yield Text("The ledger does not hold.")
+    elif signed:
+        yield Text("The ledger holds: chain, order and sums, and all that the checkpoint stands for.")
+    else:
+        yield Text("The ledger holds: chain, order and sums. Whether its end was cut off shows only against a checkpoint (--checkpoint FILE).")
 
 
 def tables(found: Iterable[TableInfo]) -> Lines:

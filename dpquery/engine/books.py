@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import dpquery.ledger as ledgers
 from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
-from dpquery.errors import SchemaError
+from dpquery.errors import Refused, SchemaError
 from dpquery.ledger import Finding, Ledger
 from dpquery.schema.read import read as read_schema
 
 if TYPE_CHECKING:
     from dpquery.engine.session import Session
 
+LONGEST = 2**20  # bytes of a checkpoint or receipt that are read
 PRICES = ("0.01", "0.1", "0.5", "1")
 
 
@@ -29,9 +30,33 @@ def open_ledger(schema: str | Path, ledger: str | Path | None = None) -> Iterato
         yield opened
 
 
-def verify_ledger(schema: str | Path, ledger: str | Path | None = None) -> tuple[Finding, ...]:
-    """What is wrong with a ledger, one that cannot be opened too; nothing where all is well."""
-    return ledgers.verify(read_schema(path_of(schema)).default_ledger if ledger is None else Path(path_of(ledger)))
+def verify_ledger(
+    schema: str | Path, ledger: str | Path | None = None, checkpoint: str | Path | None = None, key: str | None = None
+) -> tuple[Finding, ...]:
+    """What is wrong with a ledger, one that cannot be opened too; nothing where all is well.
+
+    `checkpoint` is a file that holds a signed one; `key` what it is signed under. SchemaError for a file that cannot be read, Refused for no key.
+    """
+    where = read_schema(path_of(schema)).default_ledger if ledger is None else Path(path_of(ledger))
+    return ledgers.verify(where, checkpoint=None if checkpoint is None else _text(checkpoint), key=None if key is None else _key(key))
+
+
+def _text(file: str | Path) -> str:
+    """What a small file of text holds."""
+    try:
+        with Path(path_of(file)).open("rb") as source:
+            return source.read(LONGEST).decode("utf-8")
+    except OSError as error:
+        raise SchemaError("FILE_UNREADABLE", f"{file}: {error.strerror}", instead="name a file that can be read") from None
+    except UnicodeError:
+        raise SchemaError("FILE_UNREADABLE", f"{file}: no UTF-8 text", instead="a file that `dpquery ledger` wrote") from None
+
+
+def _key(written: str) -> ledgers.Key:
+    try:
+        return ledgers.read_key(written)
+    except ledgers.Unsound as unsound:
+        raise Refused("USAGE", str(unsound), instead="the key as `dpquery ledger key` prints it") from None
 
 
 def path_of(given: str | Path) -> str | Path:

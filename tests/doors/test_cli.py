@@ -13,43 +13,16 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import pyarrow.parquet as pq
 import pytest
+from command_line import Command, Told
 
-from dpquery.cli.main import run
 from dpquery.cli.params import given
 
 COUNT = "SELECT count(*) AS n FROM orders"
-
-
-class Told(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Told]
-
-
-@pytest.fixture
-def command(capfd: pytest.CaptureFixture[str]) -> Command:
-    """Runs one command line in this process; no error may show a traceback."""
-
-    def call(*words: object) -> Told:
-        capfd.readouterr()
-        status = run([str(word) for word in words])
-        told = Told(status, *capfd.readouterr())
-        assert "Traceback" not in told.out + told.err
-        return told
-
-    return call
 
 
 @pytest.fixture(scope="module")
