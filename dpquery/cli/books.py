@@ -96,6 +96,17 @@ def prove(schema: SchemaFile, entry: Annotated[str, typer.Argument(metavar="ENTR
 
 
 @ledgers.command()
+def backup(schema: SchemaFile, out: Annotated[Path, typer.Option(help="The file to make.", metavar="FILE")], ledger: LedgerFile = None) -> None:
+    """Copy the ledger, while it is in use too, and print its signed head.
+
+    A ledger restored from the copy has forgotten what was charged since: the head, kept apart from it, shows that."""
+    from dpquery.engine import open_ledger
+
+    with open_ledger(schema, ledger) as opened:
+        stream.write(opened.backup(out))
+
+
+@ledgers.command()
 def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
     """Print the log as JSON Lines.
 

@@ -194,6 +194,14 @@ class Ledger:
         """That an entry is in the log, for whom the owner gives it to. Refused UNKNOWN_ENTRY."""
         return self._read(lambda tx: evidence.proof(tx, self.terms, entry))
 
+    def backup(self, where: Path) -> str:
+        """The signed head of the log, after a copy of the ledger was made at `where`. Refused where something lies there."""
+        try:
+            self._store.backup(where)
+        except FileExistsError:
+            raise Refused("FILE_EXISTS", f"there is a file at {where} already", instead="name another: a backup replaces none") from None
+        return self.checkpoint()
+
     def close(self) -> None:
         """Nothing is left open."""
         self._store.close()

@@ -73,6 +73,18 @@ class SqliteStore:
         """What SQLite itself finds wrong with the file."""
         return self._run("BEGIN", lambda tx: tx.damage())
 
+    def backup(self, where: Path) -> None:
+        """A copy of the ledger as it is, in a file that only its owner may read. FileExistsError where something lies there."""
+        self._after_fork()
+        with self._lock, _faults():
+            os.close(os.open(where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            copy = _plain(where)
+            try:
+                self._connected().backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE").fetchone()  # one file, with nothing beside it
+            finally:
+                copy.close()
+
     def attended(self, alone: Callable[[], None]) -> AbstractContextManager[None]:
         """Meanwhile others see that charges made here are attended to. `alone` is called before that, if nobody attends to any."""
         return attendance.attended(self.path.parent, alone)
@@ -322,6 +334,8 @@ def _faults() -> Iterator[None]:
         raise _corrupt("the ledger file is damaged") from None
     except MALFORMED:
         raise _corrupt("the ledger's content was changed from outside") from None
+    except FileExistsError:
+        raise
     except OSError as error:
         raise _failed(error.strerror) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from dpquery.ledger.model import Account, Row
@@ -80,6 +81,10 @@ class Store(Protocol):
 
     def damage(self) -> Sequence[str]:
         """What the store itself finds wrong with its files."""
+        ...
+
+    def backup(self, where: Path) -> None:
+        """A copy of the ledger as it is, in a file of its own. FileExistsError where something lies there."""
         ...
 
     def attended(self, alone: Callable[[], None]) -> AbstractContextManager[None]:

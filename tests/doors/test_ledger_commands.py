@@ -49,6 +49,14 @@ def test_a_proof_holds_for_the_commitment_on_the_receipt(command: Command, fresh
     assert (told.status, "UNKNOWN_ENTRY" in told.err) == (Refused.exit_status, True)
 
 
+def test_backup_prints_the_head_of_what_it_copied(command: Command, fresh: Path, tmp_path: Path) -> None:
+    copy, head = tmp_path / "copy.ledger", tmp_path / "head"
+    head.write_text(command("ledger", "backup", "--schema", fresh, "--out", copy).out, encoding="utf-8")
+    assert command("ledger", "verify", "--schema", fresh, "--ledger", copy, "--checkpoint", head).status == 0
+    again = command("ledger", "backup", "--schema", fresh, "--out", copy)
+    assert (again.status, "FILE_EXISTS" in again.err) == (Refused.exit_status, True)
+
+
 def test_wrong_files_and_keys(command: Command, fresh: Path, tmp_path: Path) -> None:
     missing = command("ledger", "verify", "--schema", fresh, "--checkpoint", tmp_path / "none")
     assert (missing.status, "FILE_UNREADABLE" in missing.err) == (SchemaError.exit_status, True)

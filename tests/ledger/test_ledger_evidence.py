@@ -12,7 +12,7 @@ import pytest
 from ledger_shop import Shop, laplace
 
 from dpquery import ledger
-from dpquery.errors import Refused
+from dpquery.errors import Fault, Refused
 from dpquery.ledger import Ledger, proved, read_key, tree
 
 
@@ -66,6 +66,37 @@ def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
     shutil.copy(copy, shop.path)
     assert ledger.verify(shop.path) == ()
     assert "the log was cut off" in str(ledger.verify(shop.path, checkpoint=head)[0])
+
+
+def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
+    opened = asked(shop)
+    copy = shop.folder / "backups" / "monday.ledger"
+    copy.parent.mkdir()
+    opened.backup(copy)
+    opened.charge("default", laplace("1"), {})
+    head, spent = opened.checkpoint(), opened.balance("default").spent
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in copy.parent.iterdir()] == ["monday.ledger"]
+    opened.close()
+    for file in shop.folder.glob("shop.ledger*"):
+        file.unlink()
+    shutil.copy(copy, shop.path)
+    restored = shop.open(opened.schema)
+    assert restored.verify() == ()
+    assert restored.balance("default").spent != spent
+    assert "the checkpoint has 15 entries, the log 14" in str(restored.verify(head)[0])
+
+
+def test_a_backup_replaces_nothing(shop: Shop) -> None:
+    opened = asked(shop, 1)
+    with pytest.raises(Refused, match="already"):
+        opened.backup(shop.path)
+    assert opened.verify() == ()
+
+
+def test_a_backup_that_cannot_be_written_is_a_fault(shop: Shop) -> None:
+    with pytest.raises(Fault, match="No such file"):
+        asked(shop, 1).backup(shop.folder / "none" / "copy")
 
 
 def test_a_log_written_anew_is_found_by_its_checkpoint(shop: Shop) -> None:
