@@ -10,7 +10,7 @@ import typer
 from dpquery.cli import failure, stream
 from dpquery.cli.options import LedgerFile, PageFormat, SchemaFile
 from dpquery.cli.output import Page
-from dpquery.errors import Fault
+from dpquery.errors import Fault, Refused
 
 ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_markup_mode=None)
 
@@ -44,21 +44,31 @@ def entries(
 
 @ledgers.command()
 def verify(
-    schema: SchemaFile,
+    schema: Annotated[Path | None, typer.Option(help="The schema file; without it a receipt is checked by itself.", metavar="FILE")] = None,
     ledger: LedgerFile = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A signed checkpoint that was kept elsewhere.", metavar="FILE")] = None,
-    key: Annotated[str | None, typer.Option(help="What it is signed under, as `ledger key` prints it; without it the ledger's own.")] = None,
+    receipt: Annotated[Path | None, typer.Option(help="A receipt, or an answer's JSON: only this is checked.", metavar="FILE")] = None,
+    proof: Annotated[Path | None, typer.Option(help="The proof of the receipt's entry, as `ledger prove` prints it.", metavar="FILE")] = None,
+    key: Annotated[str | None, typer.Option(help="What is signed under, as `ledger key` prints it; without it the ledger's own.")] = None,
     form: PageFormat = Page.TABLE,
 ) -> int:
-    """Test the whole log: chain, order and sums.
+    """Test the whole log: chain, order and sums; or one receipt.
 
-    A log that was cut off at its end, or exchanged for an older copy, is found only against a checkpoint that was kept elsewhere."""
+    A log that was cut off at its end, or exchanged for an older copy, is found only against a checkpoint that was kept elsewhere. A receipt's price
+    is derived again from the bounds and noises on it, and it is held against its entry and its proof. No data is read."""
     from dpquery.cli import output
     from dpquery.display import pages
-    from dpquery.engine import verify_ledger
+    from dpquery.engine import books, papers
 
-    found = verify_ledger(schema, ledger, checkpoint, key)
-    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, pages.verified(found, checkpoint is not None))
+    if receipt is not None:
+        found = papers.verify_receipt(receipt, schema=schema, ledger=ledger, proof=proof, key=None if key is None else books.key_of(key))
+        lines = pages.verified_receipt(found, schema is not None, proof is not None)
+    elif schema is None:
+        raise Refused("USAGE", "there is neither a schema nor a receipt to check", instead="--schema FILE, or --receipt FILE")
+    else:
+        found = books.verify_ledger(schema, ledger, checkpoint, key)
+        lines = pages.verified(found, checkpoint is not None)
+    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, lines)
     return Fault.exit_status if found else failure.ANSWERED
 
 

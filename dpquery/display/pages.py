@@ -220,6 +220,16 @@ def verified(found: Sequence[Finding], signed: bool) -> Lines:
         yield Text("The ledger holds: chain, order and sums. Whether its end was cut off shows only against a checkpoint (--checkpoint FILE).")
 
 
+def verified_receipt(found: Sequence[Finding], entry: bool, proof: bool) -> Lines:
+    """What is wrong with a receipt, for people; `entry`, `proof`: it was held against these."""
+    yield from (Text(safe(str(finding))) for finding in found)
+    if found:
+        yield Text("The receipt does not hold.")
+    else:
+        held = ["the price of its noises under its bounds", *(["its entry in the ledger"] if entry else []), *(["its proof"] if proof else [])]
+        yield Text(f"The receipt holds: {', '.join(held)}.")
+
+
 def tables(found: Iterable[TableInfo]) -> Lines:
     """The declared tables for people: a line a column."""
     for table in found:

@@ -38,11 +38,11 @@ def verify_ledger(
     `checkpoint` is a file that holds a signed one; `key` what it is signed under. SchemaError for a file that cannot be read, Refused for no key.
     """
     where = read_schema(path_of(schema)).default_ledger if ledger is None else Path(path_of(ledger))
-    return ledgers.verify(where, checkpoint=None if checkpoint is None else _text(checkpoint), key=None if key is None else _key(key))
+    return ledgers.verify(where, checkpoint=None if checkpoint is None else text_of(checkpoint), key=None if key is None else key_of(key))
 
 
-def _text(file: str | Path) -> str:
-    """What a small file of text holds."""
+def text_of(file: str | Path) -> str:
+    """What a small file of text holds. SchemaError where it cannot be read."""
     try:
         with Path(path_of(file)).open("rb") as source:
             return source.read(LONGEST).decode("utf-8")
@@ -52,7 +52,8 @@ def _text(file: str | Path) -> str:
         raise SchemaError("FILE_UNREADABLE", f"{file}: no UTF-8 text", instead="a file that `dpquery ledger` wrote") from None
 
 
-def _key(written: str) -> ledgers.Key:
+def key_of(written: str) -> ledgers.Key:
+    """The key that checks checkpoints. Refused where the text is none."""
     try:
         return ledgers.read_key(written)
     except ledgers.Unsound as unsound:

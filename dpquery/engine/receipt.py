@@ -9,7 +9,9 @@ from fractions import Fraction
 from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
+from dpquery.accounting.event import Price
 from dpquery.backends.public import MAX_KEYS
+from dpquery.engine import basis
 from dpquery.ledger.amounts import text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
@@ -52,7 +54,9 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
         **({"parameters": {name[:100]: value and value[:1_000] for name, value in prepared.params.items()}} if prepared.params else {}),
         "plan": plan_hash(prepared),
         "schema": schema.digest,
+        "adjacency": str(schema.adjacency),
         "releases": releases(prepared, schema),
+        "basis": basis.written(prepared),
         **key_rules(prepared),
         **public_tables(prepared),
         "lemmas": list(cited(prepared)),
@@ -74,8 +78,9 @@ def receipt(
         "plan": logged["plan"],
         **({"parameters": logged["parameters"]} if "parameters" in logged else {}),
         "price": price(prepared),
-        "adjacency": str(schema.adjacency),
+        "adjacency": logged["adjacency"],
         "releases": logged["releases"],
+        "basis": logged["basis"],
         **{name: logged[name] for name in ("keys", "tables", "public_tables") if name in logged},
         "lemmas": logged["lemmas"],
         "software": logged["software"],
@@ -118,12 +123,15 @@ def price(prepared: Prepared) -> Mapping[str, str]:
     return {
         "epsilon": number(priced.epsilon),
         "delta": number(priced.delta),
-        "rho": number(priced.price.rho),
-        "charged_epsilon": number(priced.price.epsilon),
-        "charged_delta": number(priced.price.delta),
+        **charged(priced.price),
         "asked": number(asked.epsilon if asked.epsilon is not None else asked.rho),
         "asked_in": "epsilon" if asked.epsilon is not None else "rho",
     }
+
+
+def charged(price: Price) -> dict[str, str]:
+    """What the ledger is charged, as a receipt writes it."""
+    return {"rho": number(price.rho), "charged_epsilon": number(price.epsilon), "charged_delta": number(price.delta)}
 
 
 def unit_of(part: Part) -> Fraction:

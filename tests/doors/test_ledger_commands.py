@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Command
@@ -47,6 +48,75 @@ def test_a_proof_holds_for_the_commitment_on_the_receipt(command: Command, fresh
     assert [*proved(proof, sha256(b"another").hexdigest(), key)]
     told = command("ledger", "prove", "0" * 32, "--schema", fresh)
     assert (told.status, "UNKNOWN_ENTRY" in told.err) == (Refused.exit_status, True)
+
+
+@pytest.fixture
+def answer(command: Command, fresh: Path, tmp_path: Path) -> Path:
+    file = tmp_path / "answer.json"
+    sql = "SELECT country, count(*) AS n, avg(amount) AS mean FROM users JOIN orders USING (user_id) GROUP BY country"
+    assert command("query", sql, "--schema", fresh, "--epsilon", "0.25", "--out", file).status == 0
+    return file
+
+
+def changed(file: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """The answer with another receipt."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    change(content["receipt"])
+    other = file.with_name("changed.json")
+    other.write_text(json.dumps(content), encoding="utf-8")
+    return other
+
+
+def test_a_receipt_is_checked_without_the_data(command: Command, fresh: Path, answer: Path, tmp_path: Path) -> None:
+    entry = json.loads(answer.read_text(encoding="utf-8"))["receipt"]["entry"]
+    proof, key = tmp_path / "proof.json", command("ledger", "key", "--schema", fresh).out.strip()
+    proof.write_text(command("ledger", "prove", entry, "--schema", fresh).out, encoding="utf-8")
+    fresh.with_name("shop.duckdb").rename(tmp_path / "gone")
+    told = command("ledger", "verify", "--receipt", answer, "--proof", proof, "--key", key)
+    assert (told.status, " ".join(told.out.split())) == (0, "The receipt holds: the price of its noises under its bounds, its proof.")
+
+
+def test_a_receipt_is_held_against_its_entry(command: Command, fresh: Path, answer: Path) -> None:
+    told = command("ledger", "verify", "--schema", fresh, "--receipt", answer)
+    assert (told.status, "its entry in the ledger" in " ".join(told.out.split())) == (0, True)
+
+
+def _cheaper(receipt: dict[str, Any]) -> None:
+    receipt["price"]["charged_epsilon"] = "0.2"
+
+
+def _louder(receipt: dict[str, Any]) -> None:
+    receipt["basis"][0]["noises"][0]["parameter"] = "1000000"
+
+
+def _wider(receipt: dict[str, Any]) -> None:
+    receipt["basis"][0]["bounding"]["groups"] += 1
+
+
+def _odd(receipt: dict[str, Any]) -> None:
+    receipt["basis"] = [{"bounding": {"rows": True}}]
+
+
+@pytest.mark.parametrize("change", [_cheaper, _louder, _wider, _odd])
+def test_a_receipt_whose_price_is_not_its_noises(command: Command, answer: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    told = command("ledger", "verify", "--receipt", changed(answer, change))
+    assert (told.status, "does not hold" in told.out) == (Fault.exit_status, True)
+
+
+@pytest.mark.parametrize(("name", "value"), [("commitment", "00" * 32), ("data_version", 2), ("plan", "x"), ("entry", "00" * 16), ("releases", [])])
+def test_a_receipt_that_is_not_its_entry(command: Command, fresh: Path, answer: Path, name: str, value: object) -> None:
+    told = command("ledger", "verify", "--schema", fresh, "--receipt", changed(answer, lambda receipt: receipt.update({name: value})))
+    assert (told.status, "does not hold" in told.out) == (Fault.exit_status, True)
+
+
+def test_what_is_no_receipt(command: Command, fresh: Path, tmp_path: Path) -> None:
+    for text in ("{}", "[]", "x", '{"receipt": 5}', "[" * 100_000):
+        file = tmp_path / "none.json"
+        file.write_text(text, encoding="utf-8")
+        told = command("ledger", "verify", "--receipt", file)
+        assert (told.status, "NO_RECEIPT" in told.err) == (Refused.exit_status, True)
+    assert command("ledger", "verify").status == Refused.exit_status
+    assert command("ledger", "verify", "--receipt", tmp_path / "gone").status == SchemaError.exit_status
 
 
 def test_backup_prints_the_head_of_what_it_copied(command: Command, fresh: Path, tmp_path: Path) -> None:
