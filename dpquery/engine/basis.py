@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.accounting.event import Price
-from dpquery.mechanisms import Noise
-from dpquery.plan.release import Bounding, CellBound, Choosing, Enforced, GroupCap, Idle, Mechanism, Randomness, RowWeights
+from dpquery.mechanisms import Noise, Randomness
+from dpquery.plan.release import Bounding, CellBound, Choosing, Enforced, GroupCap, Idle, Mechanism, RowWeights
 from dpquery.privacy import Bill, Priced, enforced, price
 from dpquery.values.types import Adjacency
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from dpquery.engine.session import Prepared
 
 JSON = Any
-NOTHING = Price(Fraction(0), Fraction(0), Fraction(0))
+ZERO = Fraction(0)
+NOTHING = Price(ZERO, ZERO, ZERO)
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)  # what reading raises that others wrote
 
 
@@ -32,14 +33,14 @@ def written(prepared: Prepared) -> list[JSON]:
 def derived(basis: Sequence[Mapping[str, JSON]], adjacency: str) -> Price:
     """P9 of what a receipt says: the price of its noises under its bounds. One of MALFORMED where it says nothing of the kind."""
     bounds = [_enforced(one) for one in basis]
-    priced = [Priced(_noises(one["noises"]), one["threshold"], NOTHING, (), None, Fraction(0), Fraction(0)) for one in basis]
-    return price(bounds, Bill(tuple(priced), NOTHING, None, Fraction(0), Fraction(0)), Adjacency(adjacency))
+    priced = [Priced(_noises(one["noises"]), one["threshold"], NOTHING, (), None, ZERO, ZERO, ZERO) for one in basis]
+    return price(bounds, Bill(tuple(priced), NOTHING, None, ZERO, ZERO), Adjacency(adjacency))
 
 
 def _bounds(bounds: Enforced) -> dict[str, JSON]:
     return {
         "bounding": _bounding(bounds.bounding),
-        "cells": [asdict(cell) for cell in bounds.cells],
+        "cells": [{**asdict(cell), "ranked": None if cell.ranked is None else str(cell.ranked)} for cell in bounds.cells],
         "selecting": bounds.selecting,
         "keyed": bounds.keyed,
         "listed": bounds.listed,
@@ -61,15 +62,19 @@ def _noise(noise: Noise) -> dict[str, str]:
 
 
 def _enforced(one: Mapping[str, JSON]) -> Enforced:
-    capped, cells = one["bounding"], tuple(CellBound(**cell) for cell in one["cells"])
+    capped, cells = one["bounding"], tuple(map(_cell, one["cells"]))
     bounding: Bounding
     if "rows" in capped:
         bounding = RowWeights(_count(capped["rows"]))
     else:
         bounding = GroupCap(_count(capped["groups"]), None if capped["idle"] is None else Idle(capped["idle"]))
-    if not all(isinstance(bound, int) for cell in cells for bound in (cell.low, cell.high)):
-        raise ValueError("bounds are integers of the grid")
     return Enforced(bounding, cells, one["selecting"], one["keyed"], one["listed"])
+
+
+def _cell(one: Mapping[str, JSON]) -> CellBound:
+    if not isinstance(one["low"], int) or not isinstance(one["high"], int):
+        raise TypeError("bounds are integers of the grid")
+    return CellBound(**{**one, "ranked": None if one["ranked"] is None else Fraction(one["ranked"])})
 
 
 def _noises(found: Sequence[Mapping[str, JSON]]) -> tuple[Noise, ...]:
