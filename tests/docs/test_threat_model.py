@@ -9,7 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/threat-model.md").read_text()
 UNTESTED = {
-    "Side channels": "no test",
     "One person under several units": "no test: the owner's choice",
     "A large budget": "no test: the owner's choice",
 }

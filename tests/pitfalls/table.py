@@ -64,7 +64,7 @@ TABLE: dict[str, Pitfall] = {
     ),
     "A4": Pitfall(
         "Ties inside a person's rows are broken by row order, so that other people's values change when one person leaves.",
-        "Windows and order-sensitive aggregates are refused below the noise; the choice under a cap reads a hash of the row, then all its columns.",
+        "Windows in a unit break ties by all columns; what rests on row order is refused; a cap chooses by a hash of the row, then all its columns.",
         (
             *_in(
                 "pitfalls_values",
@@ -75,7 +75,6 @@ TABLE: dict[str, Pitfall] = {
             *_in("pitfalls_values", "a4_a_sketch_is_the_count_itself"),
             *_in("relation", "which_rows_a_cap_keeps_is_a_function_of_the_units_rows_and_the_salt"),
         ),
-        "windows inside a unit, with all columns as tie-breakers",
     ),
     "A5": Pitfall(
         "Whether a query runs out of time or memory tells of one person's rows.",
@@ -312,7 +311,6 @@ TABLE: dict[str, Pitfall] = {
         "A centre that is no grid point, and a lemma over real numbers.",
         "Means are centred in half units; the lemmas are over integers, each cell truncated towards zero.",
         (*_in("contribution", "c2_a_heavy_unit_keeps_its_mean"), *_in("lower", "a_heavy_unit_keeps_its_mean_truncated_towards_zero")),
-        "variances",
     ),
     "C4": Pitfall(
         "Intervals that ignore that only lucky groups are shown.",
@@ -474,8 +472,11 @@ TABLE: dict[str, Pitfall] = {
     "N8": Pitfall(
         "A delta halved for each release adds up to more than was said.",
         "The split is made once a statement.",
-        (*_in("pitfalls_price", "n8_delta_is_split_once_a_statement"), *_in("cost", "n8_delta_is_split_once")),
-        "several releases in one statement",
+        (
+            *_in("pitfalls_price", "n8_delta_is_split_once_a_statement"),
+            *_in("cost", "n8_delta_is_split_once"),
+            *_in("together", "p8_prices_of_releases_add_up"),
+        ),
     ),
     "N9": Pitfall(
         "A public table with a large fan-out makes one person's presence a matter of seconds or hours.",
