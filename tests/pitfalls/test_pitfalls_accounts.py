@@ -7,6 +7,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,12 +18,14 @@ from people import code, rows
 
 import dpquery
 from dpquery.accounting.convert import epsilon_up
+from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
 from dpquery.engine import open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import open as open_ledger
 from dpquery.ledger.chain import canonical
+from dpquery.plan.release import GroupCap, Release
 from dpquery.schema.read import read
 
 COUNT = "SELECT count(*) FROM visits"
@@ -156,6 +159,26 @@ def test_b10_the_price_of_what_runs_is_that_of_what_was_charged(asking: Callable
 
     session = asking("bob")
     monkeypatch.setattr("dpquery.engine.session.price", lambda bounds, billed, adjacency: Price(None, billed.price.rho, billed.price.delta))
+    with pytest.raises(Fault) as failed:
+        session.query(COUNT, epsilon="0.5")
+    assert failed.value.code == "PRICE_DIFFERS"
+    assert session.budget().spent.epsilon == Decimal("0.5")
+
+
+@pytest.mark.parametrize("wider", ["cell", "cap"])
+def test_b10_a_statement_that_enforces_less_than_the_plan_is_not_answered(
+    asking: Callable[[str], Session], monkeypatch: pytest.MonkeyPatch, wider: str
+) -> None:
+    """The price is derived again from what the lowered statement enforces: nothing that was computed before the charge stands in for it."""
+
+    def lowered(release: Release, salt: int) -> BoundedSQL:
+        found = lower(release, salt)
+        cells = tuple(replace(cell, high=2 * cell.high + 1) for cell in found.enforced.cells)
+        bounds = replace(found.enforced, cells=cells) if wider == "cell" else replace(found.enforced, keyed=True, bounding=GroupCap(2))
+        return replace(found, enforced=bounds)
+
+    session = asking("bob")
+    monkeypatch.setattr("dpquery.engine.session.lower", lowered)
     with pytest.raises(Fault) as failed:
         session.query(COUNT, epsilon="0.5")
     assert failed.value.code == "PRICE_DIFFERS"

@@ -117,19 +117,26 @@ def _reached(rank: Fraction, most: int) -> int:
 
 @pytest.mark.lemma("C12")
 def test_c12_groups_by_brute_force() -> None:
-    """Cells of two bins in at most one of three groups, replaced: sums over groups of rising, superadditive functions."""
-    cells = [v for v in product(range(3), repeat=2) if 0 < sum(v) <= 2]
-    vectors = [tuple(v if i == at else (0, 0) for i in range(3)) for at in range(3) for v in cells]
+    """Cells of three bins in at most one of three groups, replaced: sums over groups of rising, superadditive functions.
+
+    Of two bins only one's score can move, so that they cannot tell one group from two.
+    """
+    cells = [v for v in product(range(3), repeat=3) if 0 < sum(v) <= 2]
+    vectors = [tuple(v if i == at else (0, 0, 0) for i in range(3)) for at in range(3) for v in cells]
     for rank in (HALF, DECILE):
         for among in (None, 3, 1):
             _, groups, apart = claim(rank, 2, 1, among, REPLACE)
-            for base in ((4, 4), (9, 1), (1, 9), (0, 0)):
+            reached = 0
+            for base in ((4, 4, 4), (8, 10, 0), (1, 9, 1), (0, 0, 0)):
                 for one, two in product(vectors, repeat=2):
                     if among == 1 and (any(map(any, one[1:])) or any(map(any, two[1:]))):
                         continue
                     spreads = [_apart(base, a, b, rank) for a, b in zip(one, two, strict=True)]
                     for f in (lambda x: x, lambda x: x * x):
                         assert sum(map(f, spreads)) <= groups * f(apart)
+                    reached = max(reached, sum(spreads))
+            if rank == DECILE and among != 1:
+                assert reached == 72 > apart, "two groups of a unit's are needed, the one that it leaves and the one that it enters"
 
 
 def _apart(base: Sequence[int], one: Sequence[int], two: Sequence[int], rank: Fraction) -> int:

@@ -326,7 +326,7 @@ def test_an_aggregate_says_what_was_asked_and_what_is_enforced() -> None:
     assert (found.name, found.label, found.card, found.parts, found.share) == ("a1", "AVG(amount)", "mean", (2, 3), Fraction(1, 3))
     assert (found.type, found.step, found.bounds) == (FLOAT, 1, Interval(Fraction(-5), Fraction(20)))
     cut = "a unit counts as at most 5 rows in a group (max_rows_per_group), what it has beyond is left out"
-    assert (count.notes, found.notes) == ((), ("the mean over rows, not over units",))
+    assert (count.notes, found.notes) == ((), ("the mean over rows, not over units", "rows are clamped to [-5, 20]"))
     assert (count.cuts, found.cuts) == ((cut,), (cut,))
     assert release(ORDERS, [ITEM], [COUNT, mean, COUNT]).warnings[1:] == (f"COUNT(*), AVG(amount): {cut}.",)
 

@@ -219,7 +219,6 @@ NEVER = {
     **dict.fromkeys(("Type.kind=LIST", *(f"Type.of={kind.name}" for kind in Kind)), "what is measured, grouped by or fed is no list"),
     **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
     "Contributions.listed=given": "how many groups there are is known when the keys are",
-    "Windowed.partition=empty": "the unit, or what fixes it, is a key",
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
     **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
