@@ -280,6 +280,7 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_accounts", "b10_refusals_cost_nothing_and_failures_after_the_charge_are_not_refunded"),
             *_in("pitfalls_accounts", "b10_the_price_of_what_runs_is_that_of_what_was_charged"),
+            *_in("pitfalls_accounts", "b10_a_statement_that_enforces_less_than_the_plan_is_not_answered"),
             *_in("pitfalls_accounts", "b10_a_ledger_that_fails_after_the_charge_does_not_say_that_nothing_was_charged"),
             *_in("crash", "death_between_charge_and_release_leaves_the_charge"),
         ),
