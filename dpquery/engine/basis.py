@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.accounting.event import Price
+from dpquery.ledger import chain
 from dpquery.mechanisms import Noise, Randomness
 from dpquery.plan.release import Bounding, CellBound, Choosing, Enforced, GroupCap, Idle, Mechanism, RowWeights
 from dpquery.privacy import Bill, Priced, enforced, price
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 JSON = Any
 ZERO = Fraction(0)
 NOTHING = Price(ZERO, ZERO, ZERO)
-MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)  # what reading raises that others wrote
+MALFORMED = (*chain.MALFORMED, AssertionError)  # bounds that fit no noise, too
 
 
 def written(prepared: Prepared) -> list[JSON]:

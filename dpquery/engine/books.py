@@ -41,15 +41,16 @@ def verify_ledger(
     return ledgers.verify(where, checkpoint=None if checkpoint is None else text_of(checkpoint), key=None if key is None else key_of(key))
 
 
-def text_of(file: str | Path) -> str:
-    """What a small file of text holds. SchemaError where it cannot be read."""
+def text_of(file: str | Path, longest: int = LONGEST) -> str:
+    """What a file of text holds, up to so many bytes. SchemaError where it cannot be read."""
+    path = Path(path_of(file))
     try:
-        with Path(path_of(file)).open("rb") as source:
-            return source.read(LONGEST).decode("utf-8")
+        with path.open("rb") as source:
+            return source.read(longest).decode("utf-8")
     except OSError as error:
-        raise SchemaError("FILE_UNREADABLE", f"{file}: {error.strerror}", instead="name a file that can be read") from None
+        raise SchemaError("FILE_UNREADABLE", f"{path}: {error.strerror}", instead="name a file that can be read") from None
     except UnicodeError:
-        raise SchemaError("FILE_UNREADABLE", f"{file}: no UTF-8 text", instead="a file that `dpquery ledger` wrote") from None
+        raise SchemaError("FILE_UNREADABLE", f"{path}: no UTF-8 text", instead="a file of UTF-8 text") from None
 
 
 def key_of(written: str) -> ledgers.Key:

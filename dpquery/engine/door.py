@@ -9,7 +9,7 @@ import dpquery.ledger as ledgers
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends import inspect
 from dpquery.engine import data
-from dpquery.engine.books import path_of
+from dpquery.engine.books import path_of, text_of
 from dpquery.engine.session import Session
 from dpquery.errors import Refused, SchemaError
 from dpquery.schema.check import Report
@@ -65,15 +65,7 @@ def draft_schema(files: Sequence[str | Path]) -> str:
 
 def import_policy(file: str | Path) -> str:
     """A schema file drafted from another system's privacy policy; what that does not say is left to fill in."""
-    path = Path(path_of(file))
-    try:
-        with path.open("rb") as source:
-            text = source.read(LONGEST + 1).decode("utf-8")
-    except OSError as error:
-        raise SchemaError("FILE_UNREADABLE", f"{path}: {error.strerror}", instead="name a file that can be read") from None
-    except UnicodeError:
-        raise SchemaError("FILE_UNREADABLE", f"{path}: no UTF-8 text", instead="a file of UTF-8 text") from None
-    return imported(text)
+    return imported(text_of(file, LONGEST + 1))
 
 
 def _absolute(path: str | Path) -> Path:

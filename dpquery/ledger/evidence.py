@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from dpquery.errors import Refused
 from dpquery.ledger import tree
@@ -13,8 +12,6 @@ from dpquery.ledger.chain import MALFORMED, commitment
 from dpquery.ledger.checkpoint import Checkpoint, Key, Unsound, key, opened, origin, signed
 from dpquery.ledger.model import JSON, Finding, Terms
 from dpquery.ledger.store import Transaction
-
-PAGE: Final = 1000  # lines of the log read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +97,7 @@ def _signed(tx: Transaction, terms: Terms, leaves: list[bytes]) -> str:
 
 def _leaves(tx: Transaction) -> list[bytes]:
     """The leaf of each line, from commitments computed anew."""
-    leaves: list[bytes] = []
-    while page := tx.rows(len(leaves) + 1, PAGE):
-        leaves += [tree.leaf(bytes.fromhex(commitment(row.body))) for row in page]
-    return leaves
+    return [tree.leaf(bytes.fromhex(commitment(row.body))) for row in tx.rows(1)]
 
 
 def _seed(tx: Transaction) -> bytes:
