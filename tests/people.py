@@ -125,6 +125,12 @@ def rows(session: Session, sql: str, **price: Any) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def agrees(session: Session, schema: Path, sql: str) -> None:
+    """The answer is DuckDB's own, its rows in order."""
+    with duckdb.connect(str(schema.with_suffix(".duckdb")), read_only=True) as con:
+        assert rows(session, sql) == con.execute(sql).fetchall()
+
+
 def one(session: Session, sql: str, **price: Any) -> Any:
     """The single value of an answer."""
     ((value,),) = rows(session, sql, **price)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pytest
-from test_sql_several import BY, BY_ITEM, SCHEMA, TABLES, plain
+from test_sql_several import BY, BY_ITEM, agrees, made
 
 import dpquery
 from dpquery.errors import Refused
@@ -75,12 +74,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("subqueries")
-    with duckdb.connect(str(path / "several.duckdb")) as con:
-        con.execute(TABLES)
-    (path / "several.yaml").write_text(SCHEMA)
-    dpquery.create_ledger(path / "several.yaml")
-    return path
+    return made(tmp_path_factory.mktemp("subqueries"))
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +85,7 @@ def con(folder: Path) -> Iterator[dpquery.Connection]:
 
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, folder: Path, sql: str) -> None:
-    answer = con.query(sql)
-    with duckdb.connect(str(folder / "several.duckdb"), read_only=True) as other:
-        if "early" in sql:
-            other.execute("CREATE TEMP VIEW early AS SELECT item, title FROM kinds WHERE place < 3")
-        assert plain(answer.fetchall()) == plain(other.execute(sql).fetchall())
+    agrees(con, folder, sql)
 
 
 @pytest.mark.parametrize("sql", REFUSED)
