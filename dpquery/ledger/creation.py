@@ -13,6 +13,7 @@ from dpquery.ledger import binding, log, reserve, sqlite
 from dpquery.ledger.model import JSON
 from dpquery.ledger.replay import FORMAT, opening
 from dpquery.ledger.store import Transaction
+from dpquery.ledger.tables import KEY
 from dpquery.ledger.versions import admit, remember
 from dpquery.schema.model import Schema
 
@@ -35,7 +36,7 @@ def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, 
     draft = where.with_name(f".{where.name}.{ledger}")
     bound: tuple[Path, ...] = ()
     try:
-        sqlite.make(draft, secrets.token_bytes(sqlite.KEY), begin)
+        sqlite.make(draft, secrets.token_bytes(KEY), begin)
         bound = binding.bind(schema, ledger)
         _place(draft, where)
     except BaseException:

@@ -10,21 +10,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import quote
 
 from dpquery.errors import Fault
 from dpquery.ledger import attendance
-from dpquery.ledger.amounts import parsed, text
-from dpquery.ledger.chain import MALFORMED, START
-from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
-from dpquery.ledger.replay import FORMAT, amounts
+from dpquery.ledger.chain import MALFORMED
+from dpquery.ledger.replay import FORMAT
 from dpquery.ledger.store import Transaction
+from dpquery.ledger.tables import Tables
 from dpquery.turns import Turn
 
 T = TypeVar("T")
 
-KEY: Final = 32  # bytes of the owner's key
 APPLICATION: Final = 0x64707131  # "dpq1"
 TABLES: Final = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, ref TEXT UNIQUE, "
@@ -71,7 +69,7 @@ class SqliteStore:
 
     def damage(self) -> Sequence[str]:
         """What SQLite itself finds wrong with the file."""
-        return self._run("BEGIN", lambda tx: tx.damage())
+        return self._run("BEGIN", lambda _: _damage(self._connected()))
 
     def backup(self, where: Path) -> None:
         """A copy of the ledger as it is, in a file that only its owner may read. FileExistsError where something lies there."""
@@ -97,7 +95,7 @@ class SqliteStore:
                     self._connection.close()
             self._connection = None
 
-    def _run(self, begin: str, work: Callable[[SqliteTransaction], T]) -> T:
+    def _run(self, begin: str, work: Callable[[Tables], T]) -> T:
         """One transaction, tried again at random intervals while others hold the file."""
         self._after_fork()
         deadline = time.monotonic() + self._wait
@@ -112,11 +110,11 @@ class SqliteStore:
                 raise _locked()
             time.sleep((1 + secrets.randbelow(1000)) / 100_000)
 
-    def _once(self, begin: str, work: Callable[[SqliteTransaction], T]) -> T:
+    def _once(self, begin: str, work: Callable[[Tables], T]) -> T:
         connection = self._connected()
         connection.execute(begin)
         try:
-            result = work(SqliteTransaction(connection))
+            result = work(_tables(connection))
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -140,83 +138,6 @@ class SqliteStore:
             self._process, self._connection = os.getpid(), None
 
 
-class SqliteTransaction:
-    """One open transaction."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def head(self) -> tuple[int, str]:
-        """The number and link of the last line of the log."""
-        found = self._one("SELECT seq, link FROM entries ORDER BY seq DESC LIMIT 1")
-        return (0, START) if found is None else (found[0], found[1])
-
-    def rows(self, first: int, most: int = -1) -> Sequence[Row]:
-        """The lines of the log from number `first` on, in order."""
-        return self._rows("WHERE seq >= ? ORDER BY seq LIMIT ?", first, most)
-
-    def row(self, entry: str) -> Row | None:
-        """The line with this id."""
-        return next(iter(self._rows("WHERE id = ?", entry)), None)
-
-    def outcome(self, entry: str) -> Row | None:
-        """The line that says how the charge `entry` ended."""
-        return next(iter(self._rows("WHERE ref = ?", entry)), None)
-
-    def registered(self) -> Sequence[Row]:
-        """The lines that admit a data version, in order."""
-        return self._rows("WHERE event = 'registered' ORDER BY seq")
-
-    def balanced(self) -> Row | None:
-        """The last line that holds all accounts."""
-        return next(iter(self._rows("WHERE event = 'balanced' ORDER BY seq DESC LIMIT 1")), None)
-
-    def account(self, key: str) -> Account | None:
-        """One account as it stands."""
-        found = self._one("SELECT * FROM accounts WHERE key = ?", key)
-        return None if found is None else _account(found)
-
-    def accounts(self) -> dict[str, Account]:
-        """All accounts as they stand."""
-        found = (_account(columns) for columns in self._connection.execute("SELECT * FROM accounts"))
-        return {account.key: account for account in found}
-
-    def append(self, row: Row) -> None:
-        """The log has one more line."""
-        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (row.seq, row.id, row.event, row.ref, row.body, row.link))
-
-    def put(self, account: Account) -> None:
-        """The account stands like this from now on."""
-        columns = _columns(account)
-        self._connection.execute(f"INSERT OR REPLACE INTO accounts VALUES ({', '.join('?' * len(columns))})", columns)
-
-    def secret(self) -> bytes:
-        """The owner's key."""
-        found = self._one("SELECT value FROM secret WHERE name = 'owner'")
-        if found is None or not isinstance(found[0], bytes) or len(found[0]) != KEY:
-            raise ValueError("the owner's key is gone")
-        return found[0]
-
-    def seen(self, identity: str) -> int | None:
-        """The data version last found behind this identity of the source."""
-        found = self._one("SELECT version FROM seen WHERE identity = ?", identity)
-        return None if found is None else int(found[0])
-
-    def see(self, identity: str, version: int) -> None:
-        """That data version was found behind this identity."""
-        self._connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (identity, version))
-
-    def damage(self) -> Sequence[str]:
-        """What SQLite itself finds wrong with the file."""
-        return [said for (said,) in self._connection.execute("PRAGMA integrity_check(20)") if said != "ok"]
-
-    def _rows(self, where: str, *values: object) -> Sequence[Row]:
-        return [Row(*found) for found in self._connection.execute(f"SELECT seq, id, event, ref, body, link FROM entries {where}", values)]
-
-    def _one(self, statement: str, *values: object) -> Any:
-        return self._connection.execute(statement, values).fetchone()
-
-
 def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
     """A ledger file at `path`, where none may be, readable by its owner only, with what `work` writes into it."""
     with _faults():
@@ -230,7 +151,7 @@ def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
             for statement in TABLES:
                 connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES ('owner', ?)", (key,))
-            work(SqliteTransaction(connection))
+            work(_tables(connection))
             connection.execute("COMMIT")
         finally:
             connection.close()
@@ -267,6 +188,14 @@ def _missing(path: Path) -> Fault:
     )
 
 
+def _tables(connection: sqlite3.Connection) -> Tables:
+    return Tables(connection.execute)
+
+
+def _damage(connection: sqlite3.Connection) -> Sequence[str]:
+    return [said for (said,) in connection.execute("PRAGMA integrity_check(20)") if said != "ok"]
+
+
 def _plain(path: Path) -> sqlite3.Connection:
     """A connection to an existing file, without a time-out of its own."""
     return sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True, timeout=0, isolation_level=None, check_same_thread=False)
@@ -299,25 +228,6 @@ def _durable(connection: sqlite3.Connection) -> None:
         raise _failed("the file system does not allow a write-ahead log")
     for setting in ("synchronous = FULL", "fullfsync = ON", "wal_autocheckpoint = 1", "trusted_schema = OFF", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {setting}").fetchone()
-
-
-def _account(columns: Sequence[Any]) -> Account:
-    """The account in a row of `accounts`. ValueError where the row was tampered with beyond reading."""
-    key, kind, name, group, tested, *amount = columns[:10]
-    cap_epsilon, cap_delta, largest_epsilon, largest_delta, delta_conv = (parsed(a) for a in amount)
-    spent = amounts(dict(zip(("epsilon", "rho", "delta"), columns[10:13], strict=True)))
-    cap, largest = Limit(cap_epsilon, cap_delta), Limit(largest_epsilon, largest_delta)
-    return Account(key, Kind(kind), name, group, bool(tested), cap, largest, delta_conv, spent, *columns[13:])
-
-
-def _columns(a: Account) -> tuple[object, ...]:
-    limits = (a.cap.epsilon, a.cap.delta, a.largest.epsilon, a.largest.delta, a.delta_conv)
-    return (a.key, str(a.kind), a.name, a.group, int(a.tested), *map(text, limits), *_sums(a.spent), a.entries, a.timeouts, a.strikes)
-
-
-def _sums(spent: Amounts) -> tuple[str, str, str]:
-    written = spent.as_dict()
-    return written["epsilon"], written["rho"], written["delta"]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ledger_shop import Shop, gaussian, laplace
 
 from dpquery import ledger
 from dpquery.errors import Error, Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, chain, creation, sqlite
+from dpquery.ledger import audit, binding, chain, creation, sqlite, tables
 from dpquery.ledger.model import Row
 from dpquery.schema.model import Limits
 
@@ -147,7 +147,7 @@ def test_a_lock_that_the_file_system_reports_is_a_fault_of_its_own(shop: Shop, m
             shop.begin()
         opened = shop.open(shop.schema(), wait=0.3)
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite.SqliteTransaction, "accounts", raising(error))
+            patch.setattr(tables.Tables, "accounts", raising(error))
             assert fault(opened.balances).code == code
 
 

@@ -1,0 +1,135 @@
+"""What a transaction reads and writes, in the SQL that all stores share. Each store makes the tables in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Protocol
+
+from dpquery.ledger.amounts import parsed, text
+from dpquery.ledger.chain import START
+from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
+from dpquery.ledger.replay import amounts
+
+KEY: Final = 32  # bytes of the owner's key
+EVERY: Final = 2**62  # lines that no log has
+COLUMNS: Final = (
+    *("key", "kind", "name", "member_of", "tested"),
+    *("cap_epsilon", "cap_delta", "largest_epsilon", "largest_delta", "delta_conv"),
+    *("epsilon", "rho", "delta", "entries", "timeouts", "strikes"),
+)
+ACCOUNT: Final = ", ".join(COLUMNS)
+PUT: Final = (
+    f"INSERT INTO accounts ({ACCOUNT}) VALUES ({', '.join('?' * len(COLUMNS))}) "
+    f"ON CONFLICT (key) DO UPDATE SET {', '.join(f'{one} = excluded.{one}' for one in COLUMNS[1:])}"
+)
+
+
+class Found(Protocol):
+    """The rows that a statement gave."""
+
+    def fetchone(self) -> Any:
+        """The next row; None where there is none."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]:
+        """The rows in order."""
+        ...
+
+
+class Execute(Protocol):
+    """Runs a statement with `?` for each value."""
+
+    def __call__(self, statement: str, values: Sequence[object], /) -> Found:
+        """What the statement gives."""
+        ...
+
+
+class Tables:
+    """One open transaction on the ledger's tables: the same statements for every store."""
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+
+    def head(self) -> tuple[int, str]:
+        """The number and link of the last line of the log."""
+        found = self._one("SELECT seq, link FROM entries ORDER BY seq DESC LIMIT 1")
+        return (0, START) if found is None else (found[0], found[1])
+
+    def rows(self, first: int, most: int = -1) -> Sequence[Row]:
+        """The lines of the log from number `first` on, in order."""
+        return self._rows("WHERE seq >= ? ORDER BY seq LIMIT ?", first, most if most >= 0 else EVERY)
+
+    def row(self, entry: str) -> Row | None:
+        """The line with this id."""
+        return next(iter(self._rows("WHERE id = ?", entry)), None)
+
+    def outcome(self, entry: str) -> Row | None:
+        """The line that says how the charge `entry` ended."""
+        return next(iter(self._rows("WHERE ref = ?", entry)), None)
+
+    def registered(self) -> Sequence[Row]:
+        """The lines that admit a data version, in order."""
+        return self._rows("WHERE event = 'registered' ORDER BY seq")
+
+    def balanced(self) -> Row | None:
+        """The last line that holds all accounts."""
+        return next(iter(self._rows("WHERE event = 'balanced' ORDER BY seq DESC LIMIT 1")), None)
+
+    def account(self, key: str) -> Account | None:
+        """One account as it stands."""
+        found = self._one(f"SELECT {ACCOUNT} FROM accounts WHERE key = ?", key)
+        return None if found is None else _account(found)
+
+    def accounts(self) -> dict[str, Account]:
+        """All accounts as they stand."""
+        found = (_account(columns) for columns in self._execute(f"SELECT {ACCOUNT} FROM accounts", ()))
+        return {account.key: account for account in found}
+
+    def append(self, row: Row) -> None:
+        """The log has one more line."""
+        self._execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (row.seq, row.id, row.event, row.ref, row.body, row.link))
+
+    def put(self, account: Account) -> None:
+        """The account stands like this from now on."""
+        self._execute(PUT, _columns(account))
+
+    def secret(self) -> bytes:
+        """The owner's key."""
+        found = self._one("SELECT value FROM secret WHERE name = 'owner'")
+        if found is None or not isinstance(found[0], bytes) or len(found[0]) != KEY:
+            raise ValueError("the owner's key is gone")
+        return found[0]
+
+    def seen(self, identity: str) -> int | None:
+        """The data version last found behind this identity of the source."""
+        found = self._one("SELECT version FROM seen WHERE identity = ?", identity)
+        return None if found is None else int(found[0])
+
+    def see(self, identity: str, version: int) -> None:
+        """That data version was found behind this identity."""
+        self._execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT (identity) DO UPDATE SET version = excluded.version", (identity, version))
+
+    def _rows(self, where: str, *values: object) -> Sequence[Row]:
+        return [Row(*found) for found in self._execute(f"SELECT seq, id, event, ref, body, link FROM entries {where}", values)]
+
+    def _one(self, statement: str, *values: object) -> Any:
+        return self._execute(statement, values).fetchone()
+
+
+def _account(columns: Sequence[Any]) -> Account:
+    """The account in a row of `accounts`. ValueError where the row was tampered with beyond reading."""
+    key, kind, name, group, tested, *amount = columns[:10]
+    cap_epsilon, cap_delta, largest_epsilon, largest_delta, delta_conv = (parsed(a) for a in amount)
+    spent = amounts(dict(zip(("epsilon", "rho", "delta"), columns[10:13], strict=True)))
+    cap, largest = Limit(cap_epsilon, cap_delta), Limit(largest_epsilon, largest_delta)
+    return Account(key, Kind(kind), name, group, bool(tested), cap, largest, delta_conv, spent, *columns[13:])
+
+
+def _columns(a: Account) -> tuple[object, ...]:
+    limits = (a.cap.epsilon, a.cap.delta, a.largest.epsilon, a.largest.delta, a.delta_conv)
+    return (a.key, str(a.kind), a.name, a.group, int(a.tested), *map(text, limits), *_sums(a.spent), a.entries, a.timeouts, a.strikes)
+
+
+def _sums(spent: Amounts) -> tuple[str, str, str]:
+    written = spent.as_dict()
+    return written["epsilon"], written["rho"], written["delta"]
