@@ -117,6 +117,15 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """That an account was shown the stored answer of the charge `entry`; `line` is the id of the line of the log that says so."""
+
+    entry: str
+    account: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """What surely fits into an account still: Laplace noise up to `epsilon`, or a rho; and of delta, for private keys, this much."""
 

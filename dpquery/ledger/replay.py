@@ -17,7 +17,7 @@ Accounts = Mapping[str, Account]
 def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]:
     """The accounts that an entry changes, as it leaves them. KeyError, TypeError or ValueError for an entry that cannot follow."""
     match body["event"]:
-        case "charged":
+        case "charged" | "shown":  # a stored answer costs who sees it first what it cost, and the data set nothing
             price = amounts(body)
             return tuple(replace(a, spent=a.spent + price, entries=a.entries + 1) for a in (accounts[key] for key in body["accounts"]))
         case "account":

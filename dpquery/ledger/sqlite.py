@@ -24,6 +24,11 @@ from dpquery.turns import Turn
 T = TypeVar("T")
 
 APPLICATION: Final = 0x64707131  # "dpq1"
+STORED: Final = (  # answers, by the charge that paid for them; which account saw one, by the line of the log that says so
+    "CREATE TABLE stored (entry TEXT PRIMARY KEY, question TEXT NOT NULL, content BLOB NOT NULL) STRICT",
+    "CREATE INDEX questions ON stored (question)",
+    "CREATE TABLE shown (entry TEXT NOT NULL, account TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY (entry, account)) STRICT, WITHOUT ROWID",
+)
 TABLES: Final = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, ref TEXT UNIQUE, "
     "body TEXT NOT NULL, link TEXT NOT NULL) STRICT",
@@ -38,6 +43,7 @@ TABLES: Final = (
     "CREATE TRIGGER accounts_keep BEFORE DELETE ON accounts BEGIN SELECT RAISE(ABORT, 'accounts stay'); END",
     "CREATE TABLE secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
     "CREATE TABLE seen (identity TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT",
+    *STORED,
 )
 LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 FAILED: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM})

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from dpquery.ledger.model import Account, Row
+from dpquery.ledger.model import Account, Row, Shown
 
 T = TypeVar("T")
 
@@ -65,6 +65,26 @@ class Transaction(Protocol):
 
     def see(self, identity: str, version: int) -> None:
         """That data version was found behind this identity."""
+        ...
+
+    def keep(self, entry: str, question: str, content: bytes) -> None:
+        """The answer that the charge `entry` paid for is stored."""
+        ...
+
+    def kept(self, entry: str) -> bytes | None:
+        """The stored answer that the charge `entry` paid for."""
+        ...
+
+    def show(self, entry: str, account: str, line: str) -> None:
+        """The account was shown that answer, as the line of the log with this id says."""
+        ...
+
+    def shown(self, question: str) -> Sequence[Shown]:
+        """Who was shown which stored answers to the question."""
+        ...
+
+    def answers(self) -> Sequence[Shown]:
+        """Who was shown which stored answers, whatever was asked; an answer that nobody was shown has no account and no line."""
         ...
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from dpquery.ledger.amounts import parsed, text
 from dpquery.ledger.chain import START
-from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row
+from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row, Shown
 from dpquery.ledger.replay import amounts
 
 KEY: Final = 32  # bytes of the owner's key
@@ -108,6 +108,29 @@ class Tables:
     def see(self, identity: str, version: int) -> None:
         """That data version was found behind this identity."""
         self._execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT (identity) DO UPDATE SET version = excluded.version", (identity, version))
+
+    def keep(self, entry: str, question: str, content: bytes) -> None:
+        """The answer that the charge `entry` paid for is stored."""
+        self._execute("INSERT INTO stored VALUES (?, ?, ?)", (entry, question, content))
+
+    def kept(self, entry: str) -> bytes | None:
+        """The stored answer that the charge `entry` paid for."""
+        found = self._one("SELECT content FROM stored WHERE entry = ?", entry)
+        return None if found is None else bytes(found[0])
+
+    def show(self, entry: str, account: str, line: str) -> None:
+        """The account was shown that answer, as the line of the log with this id says."""
+        self._execute("INSERT INTO shown VALUES (?, ?, ?)", (entry, account, line))
+
+    def shown(self, question: str) -> Sequence[Shown]:
+        """Who was shown which stored answers to the question."""
+        text = "SELECT w.entry, w.account, w.line FROM stored AS s JOIN shown AS w ON w.entry = s.entry WHERE s.question = ?"
+        return [Shown(*found) for found in self._execute(text, (question,))]
+
+    def answers(self) -> Sequence[Shown]:
+        """Who was shown which stored answers, whatever was asked; an answer that nobody was shown has no account and no line."""
+        text = "SELECT s.entry, coalesce(w.account, ''), coalesce(w.line, '') FROM stored AS s LEFT JOIN shown AS w ON w.entry = s.entry"
+        return [Shown(*found) for found in self._execute(f"{text} ORDER BY 1, 2", ())]
 
     def _rows(self, where: str, *values: object) -> Sequence[Row]:
         return [Row(*found) for found in self._execute(f"SELECT seq, id, event, ref, body, link FROM entries {where}", values)]
