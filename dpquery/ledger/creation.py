@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpquery.errors import Fault, Refused
 from dpquery.ledger import binding, log, reserve, sqlite
+from dpquery.ledger.gate import SUFFIX
 from dpquery.ledger.model import JSON
 from dpquery.ledger.replay import FORMAT, opening
 from dpquery.ledger.store import Transaction
@@ -66,7 +67,7 @@ def vacant(schema: Schema, where: Path) -> None:
 
 def files(schema: Schema, where: Path) -> tuple[Path, ...]:
     """The files of a ledger at `where`, and those that bind the data to it."""
-    return (where, *_beside(where), *binding.places(schema))
+    return (where, *_beside(where), where.with_name(where.name + SUFFIX), *binding.places(schema))
 
 
 def _beside(where: Path) -> tuple[Path, ...]:

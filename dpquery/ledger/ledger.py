@@ -36,6 +36,7 @@ class Ledger:
         self._store = store
         self._reader = reader
         self._mark = mark
+        self._seen: Transaction | None = None  # the transaction whose lines were read
 
     # ---- questions -------------------------------------------------------------------------------------------------------------
 
@@ -245,25 +246,31 @@ class Ledger:
         return self._store.read(lambda tx: work(self._steady(tx)))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
-        done, self._mark = self._store.write(lambda tx: (work(self._steady(tx)), tx.head()))
+        done, mark = self._store.write(lambda tx: (work(self._steady(tx)), tx.head()))
+        self._mark = max(self._mark, mark)
         return done
 
     def _steady(self, tx: Transaction) -> Transaction:
         """The transaction, if the log still holds the last line that this process saw: an older copy put in its place would forget charges.
 
-        Lines that are new since the last transaction are read, so that sums can be held against them.
+        Lines that are new since the last transaction are read, so that sums can be held against them. Works that share a transaction see this done
+        by the first: what they write is read by the next transaction, when it is known to have stayed.
         """
+        if tx is self._seen:
+            return tx
         seq, link = self._mark
         found = tx.rows(seq, 1)
         if not found or (found[0].seq, found[0].link) != (seq, link):
             raise ValueError("the log lost lines")
         self._reader.follow(tx.rows((self._reader.seq or 0) + 1))
+        self._mark = max(self._mark, (self._reader.seq or 0, self._reader.link))
+        self._seen = tx
         return tx
 
     def _account(self, tx: Transaction, key: str) -> Account:
         """One account as it stands. ValueError where that is not what the log gives: somebody wrote into the file."""
         account = tx.account(key)
-        if account is None or account != self._reader.accounts.get(key):
+        if account is None or not (tx.changed(key) or account == self._reader.accounts.get(key)):
             raise ValueError("an account is gone or was changed")
         return account
 

@@ -16,6 +16,8 @@ from urllib.parse import quote
 from dpquery.errors import Fault
 from dpquery.ledger import attendance
 from dpquery.ledger.chain import MALFORMED
+from dpquery.ledger.gate import Gate
+from dpquery.ledger.group import Busy, Group
 from dpquery.ledger.replay import FORMAT
 from dpquery.ledger.store import Transaction
 from dpquery.ledger.tables import Tables
@@ -59,28 +61,42 @@ class SqliteStore:
     def __init__(self, path: Path, wait: float = 10.0) -> None:
         self.path = _absolute(path)
         self._wait = wait
-        self._lock = Turn(quiet=True)
+        self._turn = Turn(quiet=True)
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._inherited: list[sqlite3.Connection] = []  # a forked child must not touch its parent's connection, not even to close it
         self._file: tuple[int, int] | None = None
+        self._gate = Gate(self.path)
+        self._group = Group(self, self._turn, wait)
 
     def read(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` returns on one consistent view."""
-        return self._run("BEGIN", work)
+        """What `work` returns on one consistent view; tried again at random intervals while others hold the file."""
+        self._after_fork()
+        deadline = time.monotonic() + self._wait
+        while True:
+            with self._turn, _faults():
+                try:
+                    return self._read(work)
+                except sqlite3.OperationalError as error:
+                    if _code(error) not in LOCKED:
+                        raise
+            if time.monotonic() >= deadline:
+                raise _locked()
+            time.sleep((1 + secrets.randbelow(1000)) / 100_000)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
-        """What `work` returns, after all that it did is on the disk."""
-        return self._run("BEGIN IMMEDIATE", work)
+        """What `work` returns, after all that it did is on the disk. Threads that write at once share a transaction."""
+        self._after_fork()
+        return self._group.run(work)
 
     def damage(self) -> Sequence[str]:
         """What SQLite itself finds wrong with the file."""
-        return self._run("BEGIN", lambda _: _damage(self._connected()))
+        return self.read(lambda _: _damage(self._connected()))
 
     def backup(self, where: Path) -> None:
         """A copy of the ledger as it is, in a file that only its owner may read. FileExistsError where something lies there."""
         self._after_fork()
-        with self._lock, _faults():
+        with self._turn, _faults():
             os.close(os.open(where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             copy = _plain(where)
             try:
@@ -95,38 +111,69 @@ class SqliteStore:
 
     def close(self) -> None:
         """The connection is closed; the last one to close tidies the write-ahead log away."""
-        with self._lock:
+        with self._turn:
             if self._connection is not None and self._process == os.getpid():
                 with suppress(sqlite3.Error):
                     self._connection.close()
             self._connection = None
+            self._gate.close()
 
-    def _run(self, begin: str, work: Callable[[Tables], T]) -> T:
-        """One transaction, tried again at random intervals while others hold the file."""
-        self._after_fork()
-        deadline = time.monotonic() + self._wait
-        while True:
-            with self._lock, _faults():
-                try:
-                    return self._once(begin, work)
-                except sqlite3.OperationalError as error:
-                    if _code(error) not in LOCKED:
-                        raise
-            if time.monotonic() >= deadline:
-                raise _locked()
-            time.sleep((1 + secrets.randbelow(1000)) / 100_000)
+    # ---- as the medium of a group ---------------------------------------------------------------------------------------------
 
-    def _once(self, begin: str, work: Callable[[Tables], T]) -> T:
-        connection = self._connected()
-        connection.execute(begin)
-        try:
-            result = work(_tables(connection))
-            connection.execute("COMMIT")
-        except BaseException:
+    def begin(self) -> Tables:
+        """A transaction of the only writer. Whoever holds the gate tries alone."""
+        with _faults():
+            connection = self._connected()
+            if not self._gate.passed():
+                raise Busy
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if _code(error) in LOCKED:
+                    raise Busy from None
+                raise
+            self._gate.leave()
+            return _tables(connection)
+
+    def commit(self) -> None:
+        """It is on the disk: SQLite synchronises its log, then writes the pages back."""
+        self._connected().execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Nothing is left of it."""
+        if self._connection is not None and self._connection.in_transaction:
             with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        return result
+                self._connection.execute("ROLLBACK")
+
+    def holds(self, entry: str) -> bool:
+        """Whether the log holds that line: what another transaction sees is on the disk."""
+        return self._connected().execute("SELECT 1 FROM entries WHERE id = ?", (entry,)).fetchone() is not None
+
+    def fault(self, error: Exception) -> Exception:
+        """The Fault for an error of SQLite or the file system."""
+        return _fault(error)
+
+    def waited(self) -> Fault:
+        """Another process wrote all the time."""
+        return _locked()
+
+    def pause(self) -> float:
+        """Whoever holds the gate tries often, and is alone in that."""
+        return 0.0001 if self._gate.held else 0.0005
+
+    def give_up(self) -> None:
+        """The gate is open."""
+        self._gate.leave()
+
+    # ---- inside ----------------------------------------------------------------------------------------------------------------
+
+    def _read(self, work: Callable[[Transaction], T]) -> T:
+        connection = self._connected()
+        connection.execute("BEGIN")
+        try:
+            return work(_tables(connection))
+        finally:
+            self.rollback()
 
     def _connected(self) -> sqlite3.Connection:
         """The connection; a Fault where the file is gone, or is not the one that was opened."""
@@ -142,6 +189,7 @@ class SqliteStore:
             if self._connection is not None:
                 self._inherited.append(self._connection)
             self._process, self._connection = os.getpid(), None
+            self._group = Group(self, self._turn, self._wait)  # whoever waited does not live here
 
 
 def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
@@ -241,19 +289,31 @@ def _faults() -> Iterator[None]:
     """Errors of SQLite and the file system leave as Faults with constant words."""
     try:
         yield
-    except sqlite3.Error as error:
-        code = _code(error)
-        if code == sqlite3.SQLITE_CANTOPEN or code in FAILED:
-            raise _failed("the file cannot be written, or its disk is full") from None
-        if code in LOCKED:
-            raise _locked() from None
-        raise _corrupt("the ledger file is damaged") from None
-    except MALFORMED:
-        raise _corrupt("the ledger's content was changed from outside") from None
     except FileExistsError:
         raise
-    except OSError as error:
-        raise _failed(error.strerror) from None
+    except (sqlite3.Error, OSError, *MALFORMED) as error:
+        raise _fault(error) from None
+
+
+def _fault(error: Exception) -> Exception:
+    """What leaves in place of an error; errors of dpquery leave as they are."""
+    match error:
+        case sqlite3.Error():
+            return _of_sqlite(_code(error))
+        case OSError():
+            return _failed(error.strerror)
+        case _ if isinstance(error, MALFORMED):
+            return _corrupt("the ledger's content was changed from outside")
+        case _:
+            return error
+
+
+def _of_sqlite(code: int) -> Fault:
+    if code == sqlite3.SQLITE_CANTOPEN or code in FAILED:
+        return _failed("the file cannot be written, or its disk is full")
+    if code in LOCKED:
+        return _locked()
+    return _corrupt("the ledger file is damaged")
 
 
 def _code(error: sqlite3.Error) -> int:

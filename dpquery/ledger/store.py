@@ -43,6 +43,10 @@ class Transaction(Protocol):
         """One account as it stands."""
         ...
 
+    def changed(self, key: str) -> bool:
+        """Whether this transaction put the account: then it stands as it was put, and the log's line about it is not read yet."""
+        ...
+
     def accounts(self) -> dict[str, Account]:
         """All accounts as they stand."""
         ...

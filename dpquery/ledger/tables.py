@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Protocol, Self, TypeVar
 
 from dpquery.ledger.amounts import parsed, text
 from dpquery.ledger.chain import START
 from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row, Shown
 from dpquery.ledger.replay import amounts
 
+T = TypeVar("T")
 KEY: Final = 32  # bytes of the owner's key
 EVERY: Final = 2**62  # lines that no log has
 COLUMNS: Final = (
@@ -44,16 +45,43 @@ class Execute(Protocol):
         ...
 
 
+class Lost(Exception):
+    """A transaction of which nothing is left; the cause is what undid it."""
+
+
 class Tables:
     """One open transaction on the ledger's tables: the same statements for every store."""
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
+        self._head: tuple[int, str] | None = None
+        self._put: dict[str, Account] = {}
+        self.last: str | None = None  # the id of the last line that it wrote
+
+    def attempted(self, work: Callable[[Self], T]) -> T:
+        """What `work` returns; where it raises, nothing of what it did here is left. Lost where that cannot be."""
+        head, put, last = self._head, dict(self._put), self.last
+        self._execute("SAVEPOINT attempt", ())
+        try:
+            result = work(self)
+            self._execute("RELEASE SAVEPOINT attempt", ())
+        except BaseException as error:
+            self._head, self._put, self.last = head, put, last
+            try:
+                self._execute("ROLLBACK TO SAVEPOINT attempt", ())
+                self._execute("RELEASE SAVEPOINT attempt", ())
+            except Exception:
+                if isinstance(error, Exception):
+                    raise Lost from error
+            raise
+        return result
 
     def head(self) -> tuple[int, str]:
         """The number and link of the last line of the log."""
-        found = self._one("SELECT seq, link FROM entries ORDER BY seq DESC LIMIT 1")
-        return (0, START) if found is None else (found[0], found[1])
+        if self._head is None:
+            found = self._one("SELECT seq, link FROM entries ORDER BY seq DESC LIMIT 1")
+            self._head = (0, START) if found is None else (found[0], found[1])
+        return self._head
 
     def rows(self, first: int, most: int = -1) -> Sequence[Row]:
         """The lines of the log from number `first` on, in order."""
@@ -77,6 +105,8 @@ class Tables:
 
     def account(self, key: str) -> Account | None:
         """One account as it stands."""
+        if key in self._put:
+            return self._put[key]
         found = self._one(f"SELECT {ACCOUNT} FROM accounts WHERE key = ?", key)
         return None if found is None else _account(found)
 
@@ -88,10 +118,16 @@ class Tables:
     def append(self, row: Row) -> None:
         """The log has one more line."""
         self._execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", (row.seq, row.id, row.event, row.ref, row.body, row.link))
+        self._head, self.last = (row.seq, row.link), row.id
 
     def put(self, account: Account) -> None:
         """The account stands like this from now on."""
         self._execute(PUT, _columns(account))
+        self._put[account.key] = account
+
+    def changed(self, key: str) -> bool:
+        """Whether this transaction put the account."""
+        return key in self._put
 
     def secret(self) -> bytes:
         """The owner's key."""

@@ -1,6 +1,7 @@
 """Processes that use one ledger at once, or die while they do. Run as a script: its process has one thread, so it may fork.
 
 ledger_crew.py race FOLDER PROCESSES CHARGES EPSILON    each process charges so often; prints what each of them was granted
+ledger_crew.py share FOLDER PROCESSES SECONDS           each process charges as often as it can; prints how often each did
 ledger_crew.py kill FOLDER                              one process per statement of a charge dies before that statement; prints how many
 ledger_crew.py die FOLDER                               one process charges and dies at once, its files left as they are
 ledger_crew.py fork FOLDER                              parent and child use the one Ledger that the parent opened
@@ -12,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,6 +72,25 @@ def race(folder: Path, processes: int, charges: int, epsilon: str) -> list[objec
     return [wait() for wait in waiting]
 
 
+def share(folder: Path, processes: int, seconds: float) -> list[object]:
+    ready, start = os.pipe()
+
+    def work() -> int:
+        os.close(start)
+        ledger, granted = opened(folder), 0
+        os.read(ready, 1)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ledger.charge("default", laplace("0.00001"), {})
+            granted += 1
+        ledger.close()
+        return granted
+
+    waiting = [forked(work) for _ in range(processes)]
+    os.close(start)
+    return [wait() for wait in waiting]
+
+
 def kill(folder: Path) -> int:
     """The number of statements of a charge, after a process died before each of them."""
     for step in range(1, 100):
@@ -115,6 +136,8 @@ if __name__ == "__main__":
     match task:
         case "race":
             result: object = race(Path(folder), int(rest[0]), int(rest[1]), rest[2])
+        case "share":
+            result = share(Path(folder), int(rest[0]), float(rest[1]))
         case "kill":
             result = kill(Path(folder))
         case "die":

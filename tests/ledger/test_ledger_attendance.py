@@ -6,10 +6,8 @@ import fcntl
 import hashlib
 import os
 import signal
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ledger_shop import Shop, laplace
@@ -115,18 +113,16 @@ def test_where_nothing_is_certain_nothing_is_settled_or_held_up(without: str, tm
 
 
 def after(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
-    """An interrupt right before, or right after, the next writing transaction."""
-    once: Callable[..., Any] = SqliteStore._once
+    """An interrupt right before, or right after, the next commit."""
+    commit = SqliteStore.commit
 
-    def interrupted(self: SqliteStore, begin: str, work: Any) -> Any:
-        if begin == "BEGIN":
-            return once(self, begin, work)
-        monkeypatch.setattr(SqliteStore, "_once", once)
+    def interrupted(self: SqliteStore) -> None:
+        monkeypatch.setattr(SqliteStore, "commit", commit)
         if when == "after":
-            once(self, begin, work)
+            commit(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SqliteStore, "_once", interrupted)
+    monkeypatch.setattr(SqliteStore, "commit", interrupted)
 
 
 def test_an_interrupt_right_after_the_charge_names_the_entry(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

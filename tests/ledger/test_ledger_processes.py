@@ -53,6 +53,17 @@ def test_four_processes_write_one_chain(shop: Shop) -> None:
         opened.charge("default", laplace("1e-9"), {})
 
 
+@pytest.mark.slow
+def test_eight_processes_share_a_ledger_fairly(shop: Shop) -> None:
+    shop.begin(budget=("1", "0"))
+    shop.close()
+    granted = crew("share", shop, 8, 5)
+    assert isinstance(granted, list)
+    assert min(granted) >= sum(granted) / 8 / 4, "none gets less than a quarter of its share"
+    assert sum(granted) >= 40
+    assert sorted(p.name for p in shop.folder.iterdir()) == ["shop.duckdb", "shop.duckdb.ledger-id", "shop.ledger"]
+
+
 def test_death_before_any_statement_of_a_charge(shop: Shop) -> None:
     shop.begin(budget=("1", "0"))
     shop.close()
