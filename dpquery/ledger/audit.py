@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dpquery.ledger import policy
 from dpquery.ledger.chain import MALFORMED, START, commitment, link
 from dpquery.ledger.model import JSON, Account, Finding, Row
-from dpquery.ledger.replay import OUTCOMES, applied, balanced, restored, terms
+from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, restored, terms
 
 
 def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str = START) -> Iterator[Finding]:
@@ -37,6 +37,7 @@ class Reader:
         self.charged: dict[str, str] = {}  # id -> the account that pays
         self.settled: set[str] = set()
         self.versions = 0
+        self.format = FORMAT
         self.capped = False  # known from the first line only
         self.lost = False
 
@@ -75,7 +76,7 @@ class Reader:
             raise ValueError("an id twice")
         self.ids.add(row.id)
         if first and self.whole:
-            self.capped = not terms(body).unsafe_testing
+            self.capped, self.format = not terms(body).unsafe_testing, body["format"]
         elif row.event == "created":
             raise ValueError("created twice")
         if row.event == "balanced":
@@ -97,6 +98,12 @@ class Reader:
             self.charged[body["id"]] = body["accounts"][0]
         elif body["event"] in OUTCOMES:
             self._outcome(body["entry"], body["account"])
+        elif body["event"] == "upgraded":
+            if self.whole and not self.format < body["format"] <= FORMAT:
+                raise ValueError("formats out of order")
+            self.format = body["format"]
+        elif self.format == OLDEST and body["event"] in LATER:
+            raise ValueError("an event that its format does not have")
         elif body["event"] == "registered":
             self.versions += 1
             if body["version"] != self.versions:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from dpquery.accounting.event import Price
-from dpquery.ledger.amounts import ZERO, plus, rounded_up, text, times
+from dpquery.ledger.amounts import ZERO, minus, plus, rounded_up, text, times
 
 JSON = Any
 Outcome = Literal["released", "failed", "timeout", "interrupted"]
@@ -60,9 +60,40 @@ class Limit:
     epsilon: Decimal
     delta: Decimal
 
+    def __add__(self, other: Limit) -> Limit:
+        return Limit(plus(self.epsilon, other.epsilon), plus(self.delta, other.delta))
+
+    def times(self, n: int) -> Limit:
+        """The cap n times over, exactly."""
+        return Limit(times(self.epsilon, n), times(self.delta, n))
+
     def as_dict(self) -> dict[str, str]:
         """Decimal strings."""
         return {"epsilon": text(self.epsilon), "delta": text(self.delta)}
+
+
+NOTHING: Final = Limit(ZERO, ZERO)
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """The periods of a cap that renews: `days` long each (None: no longer), counted from `since`, in seconds of Unix time.
+
+    `number` counts the boundaries that were passed. `lapsed`: at the last one there was no room to renew. Of the periods that ended, `reserved`
+    adds up the largest caps, and `spent` the charges.
+    """
+
+    days: int | None
+    since: int
+    number: int = 0
+    lapsed: bool = False
+    reserved: Limit = NOTHING
+    spent: Amounts = Amounts()
+
+    def as_dict(self) -> dict[str, JSON]:
+        """As the log and the store hold it."""
+        counts = {"days": self.days, "since": self.since, "number": self.number, "lapsed": self.lapsed}
+        return {**counts, "reserved": self.reserved.as_dict(), "spent": self.spent.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +101,8 @@ class Account:
     """One account: the cap in force, the largest it ever had, and the running sums of what was charged.
 
     `tested`: its filter decides about charges (otherwise sums are kept only). `delta_conv`, fixed when the account is made, is the part of delta
-    that converts rho. `strikes` counts time-outs since the last unlock, interrupts among them.
+    that converts rho. `strikes` counts time-outs since the last unlock, interrupts among them. `granted` is the part of the cap that is not the
+    schema's. Where the cap renews, `cap`, `largest`, `granted` and `spent` are the present period's.
     """
 
     key: str
@@ -85,11 +117,62 @@ class Account:
     entries: int = 0
     timeouts: int = 0
     strikes: int = 0
+    granted: Limit = NOTHING
+    periods: Periods | None = None
 
-    def recapped(self, cap: Limit, group: str | None) -> Account:
-        """The account with another cap in force, in this group; what it spent and the largest cap it had stay."""
+    @property
+    def base(self) -> Limit:
+        """The schema's part of the cap."""
+        return Limit(minus(self.cap.epsilon, self.granted.epsilon), minus(self.cap.delta, self.granted.delta))
+
+    @property
+    def reserved(self) -> Limit:
+        """What all answers to the account together are promised to stay within: its largest cap, over all periods."""
+        return self.largest if self.periods is None else self.periods.reserved + self.largest
+
+    @property
+    def lifetime(self) -> Amounts:
+        """All that was ever charged."""
+        return self.spent if self.periods is None else self.periods.spent + self.spent
+
+    def recapped(self, base: Limit, group: str | None, days: int | None = None, since: int = 0) -> Account:
+        """The account with another cap of the schema, in this group; what it spent, was granted and the largest cap it had stay.
+
+        Periods of another length are counted from `since` on, and the present one goes on until the first of them ends.
+        """
+        periods = self.periods
+        if periods is None:
+            periods = None if days is None else Periods(days, since)
+        elif periods.days != days:
+            periods = replace(periods, days=days, since=periods.since if days is None else since, number=0, lapsed=False)
+        return replace(self._capped(base + self.granted), group=group, periods=periods)
+
+    def given(self, more: Limit) -> Account:
+        """The account with so much more in its cap than the schema says."""
+        return replace(self._capped(self.cap + more), granted=self.granted + more)
+
+    def renewed(self, number: int, times: int) -> Account:
+        """The account in its period of that number, so many caps on: grants end with theirs, and the periods in between are reserved too."""
+        periods = self._passing(number)
+        if times < 1:
+            raise ValueError("a renewal of no period")
+        reserved = periods.reserved + self.largest + self.base.times(times - 1)
+        after = replace(periods, number=number, lapsed=False, reserved=reserved, spent=periods.spent + self.spent)
+        return replace(self, cap=self.base, largest=self.base, granted=NOTHING, spent=Amounts(), periods=after)
+
+    def lapsed(self, number: int) -> Account:
+        """The account after a boundary at which there was no room: its period goes on."""
+        return replace(self, periods=replace(self._passing(number), number=number, lapsed=True))
+
+    def _passing(self, number: int) -> Periods:
+        periods = self.periods
+        if periods is None or periods.days is None or number < periods.number or (number == periods.number and not periods.lapsed):
+            raise ValueError("a period that does not follow")
+        return periods
+
+    def _capped(self, cap: Limit) -> Account:
         largest = Limit(max(self.largest.epsilon, cap.epsilon), max(self.largest.delta, cap.delta))
-        return replace(self, cap=cap, largest=largest, group=group)
+        return replace(self, cap=cap, largest=largest)
 
 
 @dataclass(frozen=True, slots=True)

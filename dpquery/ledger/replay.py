@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from dpquery.ledger.amounts import parsed, text
-from dpquery.ledger.model import JSON, Account, Amounts, Kind, Limit, Terms
+from dpquery.ledger.model import JSON, NOTHING, Account, Amounts, Kind, Limit, Periods, Terms
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+OLDEST: Final = 1  # what a ledger may have been created with; `upgraded` says that it is read by the present format from there on
 OUTCOMES: Final = frozenset({"released", "failed", "timeout", "interrupted"})
+LATER: Final = frozenset({"granted", "renewed", "lapsed", "joined", "stored", "shown"})  # events that the oldest format does not have
 Accounts = Mapping[str, Account]
 
 
@@ -23,13 +25,19 @@ def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]
         case "account":
             return (_made(accounts, body),)
         case "caps":
-            return (accounts[body["account"]].recapped(_limit(body), body["group"]),)
+            return (accounts[body["account"]].recapped(_limit(body), body["group"], body.get("period"), body.get("since", 0)),)
+        case "granted":
+            return (accounts[body["account"]].given(_limit(body)),)
+        case "renewed":
+            return (accounts[body["account"]].renewed(body["period"], body["times"]),)
+        case "lapsed":
+            return (accounts[body["account"]].lapsed(body["period"]),)
         case "timeout" | "interrupted":
             account = accounts[body["account"]]
             return (replace(account, timeouts=account.timeouts + 1, strikes=account.strikes + 1),)
         case "unlocked":
             return (replace(accounts[body["account"]], strikes=0),)
-        case "created" | "registered" | "refused" | "released" | "failed" | "balanced":
+        case "created" | "registered" | "refused" | "released" | "failed" | "balanced" | "upgraded" | "joined" | "stored":
             return ()
         case _:
             raise ValueError("an event that this format does not have")
@@ -37,7 +45,7 @@ def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]
 
 def terms(body: Mapping[str, JSON]) -> Terms:
     """The terms in the first entry."""
-    if body["event"] != "created" or body["format"] != FORMAT:
+    if body["event"] != "created" or not OLDEST <= body["format"] <= FORMAT:
         raise ValueError("the log does not begin with its creation")
     names = ("ledger", "dataset", "privacy_unit", "adjacency", "oversubscribe", "unsafe_testing")
     return Terms(*(body[name] for name in names))
@@ -59,13 +67,20 @@ def opening(account: Account) -> dict[str, JSON]:
         "group": account.group,
         "tested": account.tested,
         "delta_conv": text(account.delta_conv),
-        **account.cap.as_dict(),
+        **_terms(account),
     }
 
 
 def recapping(account: Account) -> dict[str, JSON]:
     """What the entry of an account's changed cap or group says."""
-    return {"event": "caps", "account": account.key, "group": account.group, **account.cap.as_dict()}
+    return {"event": "caps", "account": account.key, "group": account.group, **_terms(account)}
+
+
+def _terms(account: Account) -> dict[str, JSON]:
+    """What the schema says of an account."""
+    periods = account.periods
+    renewing = {} if periods is None or periods.days is None else {"period": periods.days, "since": periods.since}
+    return {**account.base.as_dict(), **renewing}
 
 
 def balanced(accounts: Sequence[Account]) -> list[JSON]:
@@ -78,6 +93,8 @@ def balanced(accounts: Sequence[Account]) -> list[JSON]:
             "entries": a.entries,
             "timeouts": a.timeouts,
             "strikes": a.strikes,
+            **({} if a.granted == NOTHING else {"granted": a.granted.as_dict()}),
+            **({} if a.periods is None else {"periods": a.periods.as_dict()}),
         }
         for a in sorted(accounts, key=lambda a: a.key)
     ]
@@ -89,10 +106,18 @@ def restored(held: Sequence[Mapping[str, JSON]]) -> dict[str, Account]:
 
 
 def _restored(one: Mapping[str, JSON]) -> Account:
-    counts = (one["entries"], one["timeouts"], one["strikes"])
-    return replace(
-        _opened(one), largest=_limit(one["largest"]), spent=amounts(one["spent"]), entries=counts[0], timeouts=counts[1], strikes=counts[2]
-    )
+    counts = {name: one[name] for name in ("entries", "timeouts", "strikes")}
+    granted = _limit(one["granted"]) if "granted" in one else NOTHING
+    opened = replace(_opened(one), **counts, granted=granted, periods=periods(one.get("periods")))
+    return replace(opened, cap=opened.cap + granted, largest=_limit(one["largest"]), spent=amounts(one["spent"]))
+
+
+def periods(held: Mapping[str, JSON] | None) -> Periods | None:
+    """The periods behind `Periods.as_dict`."""
+    if held is None:
+        return None
+    counts = (held["days"], held["since"], held["number"], held["lapsed"])
+    return Periods(*counts, _limit(held["reserved"]), amounts(held["spent"]))
 
 
 def _made(accounts: Accounts, body: Mapping[str, JSON]) -> Account:
@@ -105,7 +130,8 @@ def _made(accounts: Accounts, body: Mapping[str, JSON]) -> Account:
 def _opened(body: Mapping[str, JSON]) -> Account:
     cap = _limit(body)
     kind = Kind(body["kind"])
-    return Account(body["account"], kind, body["name"], body["group"], body["tested"], cap, cap, parsed(body["delta_conv"]))
+    account = Account(body["account"], kind, body["name"], body["group"], body["tested"], cap, cap, parsed(body["delta_conv"]))
+    return replace(account, periods=Periods(body["period"], body["since"])) if "period" in body else account
 
 
 def _limit(body: Mapping[str, JSON]) -> Limit:

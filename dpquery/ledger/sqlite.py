@@ -14,11 +14,12 @@ from typing import Final, TypeVar
 from urllib.parse import quote
 
 from dpquery.errors import Fault
-from dpquery.ledger import attendance
+from dpquery.ledger import attendance, formats
 from dpquery.ledger.chain import MALFORMED
 from dpquery.ledger.gate import Gate
 from dpquery.ledger.group import Busy, Group
-from dpquery.ledger.replay import FORMAT
+from dpquery.ledger.log import append
+from dpquery.ledger.replay import FORMAT, OLDEST
 from dpquery.ledger.store import Transaction
 from dpquery.ledger.tables import Tables
 from dpquery.turns import Turn
@@ -26,27 +27,6 @@ from dpquery.turns import Turn
 T = TypeVar("T")
 
 APPLICATION: Final = 0x64707131  # "dpq1"
-STORED: Final = (  # answers, by the charge that paid for them; which account saw one, by the line of the log that says so
-    "CREATE TABLE stored (entry TEXT PRIMARY KEY, question TEXT NOT NULL, content BLOB NOT NULL) STRICT",
-    "CREATE INDEX questions ON stored (question)",
-    "CREATE TABLE shown (entry TEXT NOT NULL, account TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY (entry, account)) STRICT, WITHOUT ROWID",
-)
-TABLES: Final = (
-    "CREATE TABLE entries (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, ref TEXT UNIQUE, "
-    "body TEXT NOT NULL, link TEXT NOT NULL) STRICT",
-    "CREATE INDEX registered ON entries (seq) WHERE event = 'registered'",
-    "CREATE INDEX balanced ON entries (seq) WHERE event = 'balanced'",
-    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'the log only grows'); END",
-    "CREATE TRIGGER entries_keep BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'the log only grows'); END",
-    "CREATE TABLE accounts (key TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, member_of TEXT, tested INTEGER NOT NULL, "
-    "cap_epsilon TEXT NOT NULL, cap_delta TEXT NOT NULL, largest_epsilon TEXT NOT NULL, largest_delta TEXT NOT NULL, delta_conv TEXT NOT NULL, "
-    "epsilon TEXT NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, "
-    "entries INTEGER NOT NULL, timeouts INTEGER NOT NULL, strikes INTEGER NOT NULL) STRICT",
-    "CREATE TRIGGER accounts_keep BEFORE DELETE ON accounts BEGIN SELECT RAISE(ABORT, 'accounts stay'); END",
-    "CREATE TABLE secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
-    "CREATE TABLE seen (identity TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT",
-    *STORED,
-)
 LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 FAILED: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM})
 
@@ -202,7 +182,7 @@ def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
             _durable(connection)
             connection.execute("BEGIN IMMEDIATE")
-            for statement in TABLES:
+            for statement in formats.TABLES:
                 connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES ('owner', ?)", (key,))
             work(_tables(connection))
@@ -261,19 +241,49 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
             raise _corrupt("the file is not a ledger, or was cut short")
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = _version(connection)
         if version > FORMAT:
             raise Fault("LEDGER_FAILED", "the ledger was written by a newer dpquery", instead="upgrade dpquery")
-        if version != FORMAT:
+        if version < OLDEST:
             raise _corrupt("the ledger is of no format that ever was")
-        found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
-        if sorted(found) != sorted(TABLES):
-            raise _corrupt("the tables of the ledger were changed")
         _durable(connection)
+        if version < FORMAT:
+            _upgrade(connection)
+        _expect(connection, formats.TABLES)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """A ledger of the format before this one is of this one, with a line in its log that says so; or, where anything fails, as it was."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(connection) < FORMAT:  # else another process did it meanwhile
+            _expect(connection, formats.FORMAT_1)
+            held = connection.execute("SELECT * FROM accounts").fetchall()
+            for statement in formats.UPGRADE:
+                connection.execute(statement)
+            connection.executemany(formats.UPGRADED, held)
+            append(_tables(connection), {"event": "upgraded", "format": FORMAT})
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _expect(connection: sqlite3.Connection, expected: Sequence[str]) -> None:
+    """A Fault where the file's tables are not these."""
+    found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
+    if sorted(found) != sorted(expected):
+        raise _corrupt("the tables of the ledger were changed")
 
 
 def _durable(connection: sqlite3.Connection) -> None:

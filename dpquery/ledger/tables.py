@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol, Self, TypeVar
 
 from dpquery.ledger.amounts import parsed, text
-from dpquery.ledger.chain import START
+from dpquery.ledger.chain import START, canonical
 from dpquery.ledger.model import Account, Amounts, Kind, Limit, Row, Shown
-from dpquery.ledger.replay import amounts
+from dpquery.ledger.replay import amounts, periods
 
 T = TypeVar("T")
 KEY: Final = 32  # bytes of the owner's key
@@ -17,6 +18,7 @@ COLUMNS: Final = (
     *("key", "kind", "name", "member_of", "tested"),
     *("cap_epsilon", "cap_delta", "largest_epsilon", "largest_delta", "delta_conv"),
     *("epsilon", "rho", "delta", "entries", "timeouts", "strikes"),
+    *("granted_epsilon", "granted_delta", "periods"),
 )
 ACCOUNT: Final = ", ".join(COLUMNS)
 PUT: Final = (
@@ -181,12 +183,19 @@ def _account(columns: Sequence[Any]) -> Account:
     cap_epsilon, cap_delta, largest_epsilon, largest_delta, delta_conv = (parsed(a) for a in amount)
     spent = amounts(dict(zip(("epsilon", "rho", "delta"), columns[10:13], strict=True)))
     cap, largest = Limit(cap_epsilon, cap_delta), Limit(largest_epsilon, largest_delta)
-    return Account(key, Kind(kind), name, group, bool(tested), cap, largest, delta_conv, spent, *columns[13:])
+    entries, timeouts, strikes, granted_epsilon, granted_delta, held = columns[13:]
+    granted = Limit(parsed(granted_epsilon), parsed(granted_delta))
+    renewing = None if held is None else periods(json.loads(held))
+    sums = (spent, entries, timeouts, strikes, granted, renewing)
+    return Account(key, Kind(kind), name, group, bool(tested), cap, largest, delta_conv, *sums)
 
 
 def _columns(a: Account) -> tuple[object, ...]:
     limits = (a.cap.epsilon, a.cap.delta, a.largest.epsilon, a.largest.delta, a.delta_conv)
-    return (a.key, str(a.kind), a.name, a.group, int(a.tested), *map(text, limits), *_sums(a.spent), a.entries, a.timeouts, a.strikes)
+    granted, renewing = a.granted.as_dict(), None if a.periods is None else canonical(a.periods.as_dict())
+    counts = (a.entries, a.timeouts, a.strikes)
+    named = (a.key, str(a.kind), a.name, a.group, int(a.tested))
+    return (*named, *map(text, limits), *_sums(a.spent), *counts, granted["epsilon"], granted["delta"], renewing)
 
 
 def _sums(spent: Amounts) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from attack_lab import ORDINARY, code, made, opened
 import dpquery
 from dpquery.engine import verify_ledger
 from dpquery.errors import Fault
-from dpquery.ledger.sqlite import TABLES
+from dpquery.ledger.formats import TABLES
 
 COUNT = "SELECT count(*) AS n FROM people"
 EDITS = {
@@ -22,7 +22,7 @@ EDITS = {
     "caps": "UPDATE accounts SET cap_epsilon = '1000', largest_epsilon = '1000'",
     "one account": "UPDATE accounts SET rho = '0' WHERE key = 'dataset'",
     "an account more": "INSERT INTO accounts SELECT 'analyst:eve', kind, 'eve', member_of, tested, cap_epsilon, cap_delta, largest_epsilon, "
-    "largest_delta, delta_conv, '0', '0', '0', 0, 0, 0 FROM accounts WHERE key = 'analyst:default'",
+    "largest_delta, delta_conv, '0', '0', '0', 0, 0, 0, '0', '0', NULL FROM accounts WHERE key = 'analyst:default'",
     "a line more": "INSERT INTO entries SELECT seq + 1, 'x', event, NULL, body, link FROM entries ORDER BY seq DESC LIMIT 1",
 }
 

@@ -78,7 +78,7 @@ def test_a_truncated_file_is_corrupt(shop: Shop, keep: float) -> None:
 
 
 def test_flipped_bytes_never_give_budget_back(shop: Shop) -> None:
-    schema = used(shop, 10).schema
+    schema = used(shop, 20).schema
     spent = shop.open(schema).balance("default").spent
     shop.close()
     content, found = shop.path.read_bytes(), list[str]()
