@@ -7,6 +7,7 @@ r.fetchall(), r.df(), r.intervals, r.receipt
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpquery import engine
 from dpquery.display import html, pages, text, wire
-from dpquery.errors import Refused
+from dpquery.errors import PriceWarning, Refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,14 +59,17 @@ class Connection:
         rho: Amount | None = None,
         dialect: str = "duckdb",
         confidence: Amount | None = None,
+        noise: str | None = None,
     ) -> Result:
         """The noisy answer, after its price was charged.
 
         `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. `params` are the
-        values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. Raises Refused
+        values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. `noise` is laplace or gaussian; without
+        it the one that errs least is taken, with a PriceWarning before the first charge that has no finite epsilon. Raises Refused
         or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        return Result(self._open.query(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params))
+        price = _price(epsilon, delta, rho, confidence, noise)
+        return Result(self._open.query(_text(sql), dialect=dialect, params=params, notice=_noticed, **price))
 
     def explain(
         self,
@@ -77,9 +81,14 @@ class Connection:
         rho: Amount | None = None,
         dialect: str = "duckdb",
         confidence: Amount | None = None,
+        noise: str | None = None,
     ) -> Explanation:
-        """Price, split, sensitivity, noise and expected error of a statement. No private row is read and nothing is charged."""
-        found = self._open.explain(_text(sql), epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
+        """Price, split, sensitivity, noise and expected error of a statement, and what it would cost this account now (`now`).
+
+        No private row is read and nothing is charged.
+        """
+        price = _price(epsilon, delta, rho, confidence, noise)
+        found = self._open.explain(_text(sql), dialect=dialect, params=params, **price)
         return Explanation(**_fields(found))
 
     def budget(self) -> Budget:
@@ -148,6 +157,14 @@ def _fields(found: Any) -> dict[str, Any]:
 
 def _shown(lines: pages.Lines) -> str:
     return text.as_text(lines).rstrip("\n")
+
+
+def _price(epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None, noise: str | None) -> engine.Wanted:
+    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
+
+
+def _noticed(text: str) -> None:
+    warnings.warn(text, PriceWarning, stacklevel=4)
 
 
 def _text(sql: str) -> str:

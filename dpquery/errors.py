@@ -28,6 +28,10 @@ class Position:
         return f"line {self.line}, column {self.column}"
 
 
+class PriceWarning(UserWarning):
+    """Something to know of a price before it is paid; made an error by `warnings.simplefilter`, it stops the question, and nothing is charged."""
+
+
 class Error(Exception):
     """The root: whatever dpquery raises on purpose is one of the four kinds below it."""
 

@@ -20,7 +20,7 @@ from dpquery.cli.params import given
 from dpquery.errors import Refused, SchemaError
 
 if TYPE_CHECKING:
-    from dpquery.engine import Session
+    from dpquery.engine import Session, Wanted
 
 app = typer.Typer(
     name="dpquery",
@@ -36,6 +36,7 @@ Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statem
 Delta = Annotated[str | None, typer.Option(help="The delta of the whole statement.", metavar="D")]
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
+Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]
 
 
@@ -116,6 +117,7 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     confidence: Confidence = None,
+    noise: Noise = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
@@ -125,9 +127,10 @@ def query(
     from dpquery.cli import output, progress
 
     text, params = _statement(sql, file), given(param)
+    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
-            answer = session.query(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params, progress=line)
+            answer = session.query(text, dialect=dialect, params=params, progress=line, notice=_before, **price)
         written.write(answer)
 
 
@@ -142,6 +145,7 @@ def explain(
     delta: Delta = None,
     rho: Rho = None,
     confidence: Confidence = None,
+    noise: Noise = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     form: PageFormat = Page.TABLE,
@@ -153,8 +157,9 @@ def explain(
     from dpquery.display import pages
 
     text, params = _statement(sql, file), given(param)
+    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
     with _session(schema, analyst, ledger) as session:
-        found = session.explain(text, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
+        found = session.explain(text, dialect=dialect, params=params, **price)
     output.page(form, found.as_dict(), pages.explanation(found))
 
 
@@ -222,6 +227,11 @@ def _session(schema: Path, analyst: str | None, ledger: Path | None) -> Iterator
         yield session
     finally:
         session.close()
+
+
+def _before(notice: str) -> None:
+    """Told before anything is charged."""
+    stream.tell([f"Note, before this is paid: {notice}"])
 
 
 def _statement(sql: str | None, file: Path | None) -> str:

@@ -13,14 +13,15 @@ from dpquery.display.text import Column, amount, bounds, facts, grid, priced, re
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dpquery.engine import Balance, Explanation, Finding, Logged, Report, TableInfo
+    from dpquery.engine import Balance, Explanation, Finding, Logged, Now, Report, TableInfo
 
 Lines = Iterator["RenderableType"]
+MANY = 1_000_000  # as far as it is counted how often a price fits
 
 
 def explanation(found: Explanation) -> Lines:
     """An explanation for people: price, releases, keys, warnings, and the bounded statement at the end."""
-    yield facts(_price(found.price))
+    yield facts([*_price(found.price), *_now(found.now)])
     yield Text("")
     yield grid(list(_releases(found.releases)))
     yield from _by_rows(found.releases)
@@ -35,6 +36,26 @@ def explanation(found: Explanation) -> Lines:
 def _price(price: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "price", priced(price)
     yield "charged", _amounts({"epsilon": price["charged_epsilon"], "rho": price["rho"], "delta": price["charged_delta"]})
+
+
+def _now(found: Now | None) -> Iterator[tuple[str, str]]:
+    """What it costs the account at this time, and what would fit where it does not."""
+    if found is None:
+        return
+    content = found.as_dict()
+    name, fits = safe(content["account"]), content["fits"]
+    if found.stored:
+        yield "now", f"nothing: {name} was shown the answer"
+    elif fits:
+        times = "a million times or more" if fits >= MANY else f"{fits:,} {'time' if fits == 1 else 'times'}"
+        yield "now", f"fits into the account of {name} {times}"
+    else:
+        yield "now", f"does not fit into what {name} has left{_at_most(content['largest'])}"
+        yield "", safe(content["instead"] or "")
+
+
+def _at_most(largest: Mapping[str, Any] | None) -> str:
+    return "" if largest is None else "; with the same noise it fits at " + ", ".join(f"{unit} {amount}" for unit, amount in largest.items())
 
 
 def _releases(releases: Sequence[Mapping[str, Any]]) -> Iterator[Column]:

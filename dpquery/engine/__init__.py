@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dpquery.engine.asking import Wanted
 from dpquery.engine.books import fits, open_ledger, verify_ledger
+from dpquery.engine.cost import Now
 from dpquery.engine.door import Report, check, create_ledger, draft_schema, import_policy, open_session
 from dpquery.engine.explain import Explanation
 from dpquery.engine.session import Session
@@ -16,9 +18,11 @@ __all__ = [
     "Explanation",
     "Finding",
     "Logged",
+    "Now",
     "Report",
     "Session",
     "TableInfo",
+    "Wanted",
     "check",
     "create_ledger",
     "draft_schema",

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from typing import Literal, TypedDict, Unpack
 
 from dpquery.accounting.convert import epsilon_up
 from dpquery.errors import Refused
 from dpquery.plan.draft import Options, Question
-from dpquery.plan.release import LEAST_PRICE, Ask
+from dpquery.plan.release import LEAST_PRICE, Ask, Mechanism
 from dpquery.schema.model import Schema
 
 LARGEST_EPSILON = Fraction(50)
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
 MOST_PLACES = 400  # before and after the point of any number
+PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
 Amount = str | int | float | Decimal | Fraction
 
 
@@ -27,6 +29,7 @@ class Call:
     delta: Fraction | None = None
     rho: Fraction | None = None
     confidence: Fraction | None = None
+    noise: Mechanism | None = None
 
 
 def amount(name: str, given: Amount | None) -> Fraction | None:
@@ -59,14 +62,35 @@ def _no_number(name: str) -> Refused:
     return Refused("BAD_PRICE", f"{name} is not a number", instead=f"give {name} as a plain decimal such as 0.5, without spaces")
 
 
-def call(epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None) -> Call:
+class Wanted(TypedDict, total=False):
+    """What a caller may ask for beside the statement, as people write it."""
+
+    epsilon: Amount | None
+    delta: Amount | None
+    rho: Amount | None
+    confidence: Amount | None
+    noise: str | None
+
+
+def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
-    return Call(amount("epsilon", epsilon), amount("delta", delta), amount("rho", rho), amount("confidence", confidence))
+    epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
+    return Call(epsilon, delta, rho, amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")))
+
+
+def _noise(given: str | None) -> Mechanism | None:
+    """The noise of that name. Refused for any other."""
+    names = {one.value: one for one in Mechanism}
+    if given is None:
+        return None
+    if not isinstance(given, str) or given.lower() not in names:
+        raise Refused("OPTION_VALUE", "no noise has this name", instead=f"one of {', '.join(names)}; without one the noise that errs least is chosen")
+    return names[given.lower()]
 
 
 def asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
     """The statement's price, and each release's part of it with its own noise. Refused where they do not fit each other or the policy."""
-    options, paying = [block.options for block in question.blocks], [block.pays for block in question.blocks]
+    options, paying = [_named(block.options, given.noise) for block in question.blocks], [block.pays for block in question.blocks]
     whole = ask(_whole(options, paying, question.outermost, schema), given, schema)
     if len(options) == 1:
         return whole, (whole,)
@@ -75,6 +99,15 @@ def asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[As
         replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
         for one, (epsilon, rho) in zip(options, parts, strict=True)
     )
+
+
+def _named(options: Options, noise: Mechanism | None) -> Options:
+    """The options with the noise that the caller names. Refused where the statement names another."""
+    if noise is None or options.noise is noise:
+        return options
+    if options.noise is not None:
+        raise Refused("TWO_PRICES", "the statement's OPTIONS and the call name different noises", instead="give it in one place")
+    return replace(options, noise=noise)
 
 
 def _whole(options: Sequence[Options], paying: Sequence[bool], outermost: int | None, schema: Schema) -> Options:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
 from dpquery.engine import receipt
+from dpquery.engine.cost import Now
 from dpquery.ledger.amounts import text
 from dpquery.schema.model import Schema
 
@@ -22,6 +23,7 @@ JSON = Any
 class Explanation:
     """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid.
 
+    `now` says what it would cost the account at this time, None where the ledger does not say what that holds.
     `tables`, where a statement makes several releases, has the rule of keys and the price of each; `sql` then holds several statements.
     `response_quantum` is the time grid on which the reply leaves, in seconds as a decimal string; None: it leaves at once.
     """
@@ -35,11 +37,13 @@ class Explanation:
     warnings: tuple[str, ...]
     response_quantum: str | None
     sql: str
+    now: Now | None = None
 
     def as_dict(self) -> dict[str, JSON]:
         """JSON-ready."""
         return {
             "price": dict(self.price),
+            "now": None if self.now is None else self.now.as_dict(),
             "releases": self.releases,
             "keys": dict(self.keys),
             **({"tables": self.tables} if self.tables else {}),
@@ -51,8 +55,8 @@ class Explanation:
         }
 
 
-def explanation(prepared: Prepared, schema: Schema) -> Explanation:
-    """The explanation of a prepared statement."""
+def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple[str, ...]) -> Explanation:
+    """The explanation of a prepared statement; `now` and `said` are what is to be told of the account."""
     rows = receipt.releases(prepared, schema)
     expected = [error for block in prepared.blocks for error in _expected(block, prepared.ask.confidence)]
     for row, error in zip(rows, expected, strict=True):
@@ -65,9 +69,10 @@ def explanation(prepared: Prepared, schema: Schema) -> Explanation:
         tables=rules.get("tables", []),
         lemmas=receipt.cited(prepared),
         columns=tuple(output.name for output in prepared.question.post.outputs),
-        warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema)),
+        warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema), *said),
         response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
         sql=";\n\n".join(block.lowered.text for block in prepared.blocks),
+        now=now,
     )
 
 

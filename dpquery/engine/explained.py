@@ -53,6 +53,7 @@ def table(found: Explanation, analyst: str) -> Answer:
 def _rows(found: Explanation) -> Iterator[tuple[str, str, str | None]]:
     content = found.as_dict()
     yield from _pairs("price", content["price"])
+    yield from _pairs("now", content["now"] or {})
     for release in content["releases"]:
         yield from _pairs(str(release["aggregate"]), {name: value for name, value in release.items() if name != "aggregate"})
     yield from _pairs("keys", content["keys"])

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
+from typing import Unpack
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
-from dpquery.engine import asking, data, explained, feeding, pace, receipt
+from dpquery.engine import asking, cost, data, explained, feeding, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.receipt import JSON
@@ -39,6 +40,7 @@ from dpquery.values.noisy import Noisy
 from dpquery.values.types import Type
 
 Progress = Callable[[float], None]
+Notice = Callable[[str], None]
 
 # Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
 BLAMELESS = frozenset({"DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
@@ -96,31 +98,31 @@ class Session:
         self,
         sql: str,
         *,
-        epsilon: asking.Amount | None = None,
-        delta: asking.Amount | None = None,
-        rho: asking.Amount | None = None,
         dialect: str = "duckdb",
-        confidence: asking.Amount | None = None,
         params: Given | None = None,
         progress: Progress | None = None,
+        notice: Notice | None = None,
+        **price: Unpack[asking.Wanted],
     ) -> Answer:
         """The noisy answer, after its price was charged; of EXPLAIN the explanation, for nothing.
 
-        Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged.
+        Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged. `notice` is told what to know before that.
 
         Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
         """
         if explained.explained(sql) is not None:
-            call = self.explain(sql, epsilon=epsilon, delta=delta, rho=rho, dialect=dialect, confidence=confidence, params=params)
-            return explained.table(call, self.analyst)
+            return explained.table(self.explain(sql, dialect=dialect, params=params, **price), self.analyst)
         grid = pace.begin(self.schema.limits, self._clock)
         with self._turn, self.ledger.attended():
             ledger = self.ledger
             try:
                 version = self._admitted(ledger)
                 with _foreseen():
-                    prepared = self._prepare(sql, asking.call(epsilon, delta, rho, confidence), dialect, params)
+                    prepared = self._prepare(sql, asking.call(**price), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
+                if notice is not None:
+                    for word in cost.beforehand(prepared, ledger.room(self.analyst)):
+                        notice(word)
                 entry = ledger.charge(self.analyst, prepared.bill.price, record)
             except (Refused, SchemaError, Fault) as failure:
                 failure.source = failure.source or str(sql)
@@ -130,25 +132,27 @@ class Session:
             with _ticking(progress, grid):
                 return self._release(prepared, entry, record, ledger, grid)
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        epsilon: asking.Amount | None = None,
-        delta: asking.Amount | None = None,
-        rho: asking.Amount | None = None,
-        dialect: str = "duckdb",
-        confidence: asking.Amount | None = None,
-        params: Given | None = None,
-    ) -> Explanation:
-        """Price, split, sensitivity, noise and expected error of a statement. No private row is read, nothing is charged."""
+    def explain(self, sql: str, *, dialect: str = "duckdb", params: Given | None = None, **price: Unpack[asking.Wanted]) -> Explanation:
+        """Price, split, sensitivity, noise and expected error of a statement, and what it would cost the account now.
+
+        No private row is read, nothing is charged.
+        """
         with self._turn, _foreseen():
             try:
                 text = explained.explained(sql) or sql
-                return explanation(self._prepare(text, asking.call(epsilon, delta, rho, confidence), dialect, params), self.schema)
+                prepared = self._prepare(text, asking.call(**price), dialect, params)
             except Refused as refused:
                 refused.source = str(sql)
                 raise
+            return explanation(prepared, self.schema, *self._now(prepared))
+
+    def _now(self, prepared: Prepared) -> tuple[cost.Now | None, tuple[str, ...]]:
+        """What a statement would cost the account now, and what its holder should know; of a ledger that cannot be read, that it cannot."""
+        try:
+            room = self.ledger.room(self.analyst)
+        except Error as error:
+            return None, (f"What it would cost now is not known: {error.message}.",)
+        return cost.now(prepared, room, self.schema.adjacency), tuple(cost.beforehand(prepared, room))
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""

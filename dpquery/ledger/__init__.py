@@ -5,6 +5,7 @@ from dpquery.ledger.creation import create, files, vacant
 from dpquery.ledger.evidence import Proof, proved
 from dpquery.ledger.ledger import Ledger, open, verify
 from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Left, Limit, Logged, Outcome, Rung
+from dpquery.ledger.room import Room
 
 __all__ = [
     "Amounts",
@@ -18,6 +19,7 @@ __all__ = [
     "Logged",
     "Outcome",
     "Proof",
+    "Room",
     "Rung",
     "Unsound",
     "create",

@@ -17,6 +17,7 @@ from dpquery.ledger.chain import canonical, commitment
 from dpquery.ledger.checkpoint import Key
 from dpquery.ledger.evidence import Proof
 from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
+from dpquery.ledger.room import Room
 from dpquery.ledger.sqlite import SqliteStore
 from dpquery.ledger.store import Store, Transaction
 from dpquery.schema.model import Schema
@@ -118,17 +119,18 @@ class Ledger:
         accounts = self._read(self._accounts)
         return tuple(self._balance(a) for a in sorted(accounts.values(), key=lambda a: (a.key != reserve.DATASET, a.key)))
 
+    def room(self, analyst: str) -> Room:
+        """The analyst's own account as it stands, to try prices on: a function of that account alone."""
+        account = self._own(analyst)
+        return Room(account, self._locked(account), self.terms.unsafe_testing)
+
     def fits(self, analyst: str, price: Price) -> bool:
         """Whether the analyst's own account has room for the price now."""
-        account, amounts = self._own(analyst), _amounts(price)
-        return not self._locked(account) and (self.terms.unsafe_testing or policy.accepts(account, amounts))
+        return self.room(analyst).accepts(_amounts(price))
 
     def count_fits(self, analyst: str, price: Price) -> int:
         """How often the price fits into the analyst's own account from now on; 1,000,000 stands for that and more."""
-        account, amounts = self._own(analyst), _amounts(price)
-        if self._locked(account):
-            return 0
-        return policy.MANY if self.terms.unsafe_testing else policy.count(account, amounts)
+        return self.room(analyst).count(_amounts(price))
 
     def unlock(self, analyst: str) -> str:
         """The name of the analyst's account, which may be charged again after too many time-outs: its count starts anew. For the owner."""

@@ -1,0 +1,125 @@
+"""What a statement would cost an account now: the price before it is paid, how often it fits, and what would fit instead.
+
+All of it is a function of the statement, the schema, public tables and this one account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dpquery.ledger import Amounts, Room
+from dpquery.ledger.amounts import text
+from dpquery.plan.release import Ask, Choosing, Mechanism, PrivateKeys, Release
+from dpquery.privacy import Bill, bill
+from dpquery.values.types import Adjacency
+
+if TYPE_CHECKING:
+    from dpquery.engine.session import Prepared, Ready
+
+JSON = Any
+FREE = Amounts()
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What a statement would cost an account if it were asked now.
+
+    `charged` is nothing where the account was shown the answer already (`stored`); `fits` is how many more such statements it can pay, a million
+    standing for that and more. Where that is none, `largest` is the largest price, in `unit`, at which the statement with the same noise fits.
+    """
+
+    account: str
+    charged: Amounts
+    stored: bool
+    fits: int
+    unit: str
+    largest: Decimal | None = None
+    instead: str | None = None
+
+    def as_dict(self) -> dict[str, JSON]:
+        """JSON-ready."""
+        largest = None if self.largest is None else {self.unit: text(self.largest)}
+        fits = {"charged": self.charged.as_dict(), "stored": self.stored, "fits": self.fits}
+        return {"account": self.account, **fits, "largest": largest, "instead": self.instead}
+
+
+def cost_now(prepared: Prepared) -> Amounts:
+    """What the account would be charged for the statement now."""
+    return Amounts.of(prepared.bill.price)
+
+
+def now(prepared: Prepared, room: Room, adjacency: Adjacency) -> Now:
+    """What the statement would cost the account now, and what would fit where it does not."""
+    price, charged = Amounts.of(prepared.bill.price), cost_now(prepared)
+    unit = "rho" if prepared.ask.rho is not None else "epsilon"
+    fits, refusal = room.count(price), room.refusal(charged)
+    said = Now(room.name, charged, charged == FREE, fits, unit)
+    if refusal is None:
+        return said
+    largest = room.largest(lambda size: Amounts.of(at(prepared, size, adjacency).price), asked(prepared.ask))
+    return replace(said, largest=largest, instead=refusal.instead)
+
+
+def asked(ask: Ask) -> Fraction:
+    """The size of a price: its epsilon, or its rho."""
+    return ask.rho if ask.rho is not None else ask.epsilon or Fraction(0)
+
+
+def at(prepared: Prepared, size: Fraction, adjacency: Adjacency) -> Bill:
+    """The bill of the same statement with the same noise at another size of its price, split in the same proportions."""
+    factor = size / asked(prepared.ask)
+    releases = [_resized(block.release, factor) for block in prepared.blocks]
+    asks = [replace(_scaled(block.ask, factor), noise=_same(block)) for block in prepared.blocks]
+    return bill(releases, asks, _scaled(prepared.ask, factor), adjacency)
+
+
+def beforehand(prepared: Prepared, room: Room) -> Iterator[str]:
+    """What the account's holder should know before paying, of noise that was chosen neither by name nor by a price in rho."""
+    if prepared.ask.rho is not None or prepared.bill.price.epsilon is not None or any(block.ask.noise is not None for block in prepared.blocks):
+        return
+    if room.pure:
+        yield (
+            f"The noise that errs least here is charged in rho; the cap of account `{room.name}` is in epsilon alone (delta 0) and cannot hold it. "
+            "noise='laplace' can be held."
+        )
+    elif room.finite:
+        yield (
+            f"The noise that errs least here has no finite epsilon. Once it is charged, the epsilon that account `{room.name}` has spent "
+            f"({text(room.account.spent.epsilon or Decimal(0))} so far) is infinite for good, and its rho alone says what is left. "
+            "noise='laplace' keeps it finite."
+        )
+
+
+def _scaled(ask: Ask, factor: Fraction) -> Ask:
+    return replace(
+        ask,
+        epsilon=None if ask.epsilon is None else ask.epsilon * factor,
+        rho=None if ask.rho is None else ask.rho * factor,
+        selection_epsilon=None if ask.selection_epsilon is None else ask.selection_epsilon * factor,
+    )
+
+
+def _resized(release: Release, factor: Fraction) -> Release:
+    """The release, explicit shares of its aggregates scaled with the price."""
+    shared = tuple(one if one.share is None else replace(one, share=one.share * factor) for one in release.aggregates)
+    return replace(release, aggregates=shared)
+
+
+def _same(block: Ready) -> Mechanism | None:
+    """The noise that was drawn up for a release, by name. Where modes have no noise of their own no name says it: the choice stays free."""
+    if block.ask.noise is not None or block.release.modal:
+        return block.ask.noise
+    keys = block.release.keys
+    own = keys.count if isinstance(keys, PrivateKeys) and block.ask.selection is not None else None
+    drawn = next((noise.mechanism for part, noise in enumerate(block.priced.noises) if part != own), None)
+    match drawn:
+        case Choosing.PERMUTE_AND_FLIP:
+            return Mechanism.LAPLACE
+        case Choosing.EXPONENTIAL:
+            return Mechanism.GAUSSIAN
+        case _:
+            return drawn
