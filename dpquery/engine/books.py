@@ -12,7 +12,7 @@ import dpquery.ledger as ledgers
 from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.errors import Refused, SchemaError
-from dpquery.ledger import Finding, Ledger
+from dpquery.ledger import Amounts, Finding, Ledger
 from dpquery.schema.read import read as read_schema
 
 if TYPE_CHECKING:
@@ -72,5 +72,6 @@ def fits(session: Session) -> Mapping[str, int]:
     """How many more statements with Laplace noise and public groups the account can pay, for some prices in epsilon and the schema's own."""
     own = session.schema.per_query.epsilon
     prices = sorted({*map(Fraction, PRICES), *(() if own is None else (Fraction(own),))})
-    counts = {e: session.ledger.count_fits(session.analyst, Price(e, laplace_rho_up(e), Fraction(0))) for e in prices}
+    room = session.ledger.room(session.analyst)
+    counts = {e: room.count(Amounts.of(Price(e, laplace_rho_up(e), Fraction(0)))) for e in prices}
     return {f"{float(e):g}": count for e, count in counts.items()}

@@ -124,14 +124,6 @@ class Ledger:
         account = self._own(analyst)
         return Room(account, self._locked(account), self.terms.unsafe_testing)
 
-    def fits(self, analyst: str, price: Price) -> bool:
-        """Whether the analyst's own account has room for the price now."""
-        return self.room(analyst).accepts(_amounts(price))
-
-    def count_fits(self, analyst: str, price: Price) -> int:
-        """How often the price fits into the analyst's own account from now on; 1,000,000 stands for that and more."""
-        return self.room(analyst).count(_amounts(price))
-
     def unlock(self, analyst: str) -> str:
         """The name of the analyst's account, which may be charged again after too many time-outs: its count starts anew. For the owner."""
         key = reserve.route(self.schema, analyst)[0]

@@ -16,7 +16,7 @@ from ledger_shop import Shop, gaussian, laplace
 from dpquery import ledger
 from dpquery.errors import Error, Fault, OverBudget, Refused
 from dpquery.ledger import audit, binding, chain, creation, sqlite, tables
-from dpquery.ledger.model import Row
+from dpquery.ledger.model import Amounts, Row
 from dpquery.schema.model import Limits
 
 Body = dict[str, Any]
@@ -260,6 +260,6 @@ def test_gaussian_noise_never_fits_without_delta(shop: Shop) -> None:
 
 def test_nothing_fits_into_a_locked_account(shop: Shop) -> None:
     opened = shop.begin(limits=Limits(timeouts_per_account=1))
-    assert opened.count_fits("default", laplace("0.1")) > 0
+    assert opened.room("default").count(Amounts.of(laplace("0.1"))) > 0
     opened.settle(opened.charge("default", laplace("0.1"), {}).id, "timeout")
-    assert opened.count_fits("default", laplace("0.1")) == 0
+    assert opened.room("default").count(Amounts.of(laplace("0.1"))) == 0

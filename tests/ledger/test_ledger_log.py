@@ -11,6 +11,7 @@ from ledger_shop import Shop, gaussian, laplace
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
 from dpquery.ledger import Ledger
+from dpquery.ledger.model import Amounts
 
 
 def events(opened: Ledger) -> list[str]:
@@ -105,7 +106,7 @@ def test_time_outs_lock_an_account_until_it_is_unlocked(shop: Shop) -> None:
     with pytest.raises(OverBudget) as caught:
         opened.charge("alice", laplace("0.1"), {})
     assert caught.value.code == "ACCOUNT_LOCKED"
-    assert not opened.fits("alice", laplace("0.1"))
+    assert not opened.room("alice").accepts(Amounts.of(laplace("0.1")))
     opened.charge("bob", laplace("0.1"), {})
     again = shop.open(opened.schema)
     assert again.balance("alice").locked

@@ -17,6 +17,7 @@ from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.event import Price
 from dpquery.errors import OverBudget
 from dpquery.ledger import Ledger
+from dpquery.ledger.model import Amounts
 
 ANALYSTS = ("alice", "bob", "default")
 CAPS = (("1", "0"), ("1", "2e-7"), ("2", "2e-7"), ("2", "3e-7"))
@@ -98,7 +99,7 @@ def test_every_interleaving_agrees_with_the_oracle(oversubscribe: bool, steps: l
                     assert isinstance(value, Price)
                     own = analyst if analyst in caps else "default"
                     fits = world.accounts[own].takes(value)
-                    assert opened.fits(analyst, value) == fits
+                    assert opened.room(analyst).accepts(Amounts.of(value)) == fits
                     assert charged(opened, analyst, value) == world.charge(own, value)
                 case "refused":
                     opened.refused(analyst, {"code": "X"})

@@ -8,6 +8,7 @@ import pytest
 from ledger_shop import Shop, gaussian, laplace
 
 from dpquery.errors import Fault, OverBudget, Refused, SchemaError
+from dpquery.ledger.model import Amounts
 from dpquery.values.types import Adjacency
 
 
@@ -103,7 +104,7 @@ def test_an_unsafe_ledger_never_becomes_an_ordinary_one(shop: Shop) -> None:
         opened.charge("default", laplace("1e20", "1"), {})
     opened.charge("default", gaussian("1e20", "1"), {})
     assert opened.balance("default").entries == 4
-    assert opened.fits("default", laplace("1e20"))
+    assert opened.room("default").accepts(Amounts.of(laplace("1e20")))
     assert opened.verify() == ()
     assert failure(shop).code == "LEDGER_MISMATCH"
 
@@ -122,7 +123,7 @@ def test_reserved_caps_hide_other_analysts(shop: Shop) -> None:
     opened.charge("alice", laplace("4"), {})
     assert opened.balance("bob") == before
     opened.charge("bob", gaussian("0.0001"), {})
-    assert opened.count_fits("bob", laplace("0.5")) > 0
+    assert opened.room("bob").count(Amounts.of(laplace("0.5"))) > 0
 
 
 def test_oversubscribed_the_data_set_decides_too(shop: Shop) -> None:
