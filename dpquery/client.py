@@ -32,15 +32,17 @@ SHOWN = 40  # rows of a result that a prompt shows
 def connect(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Connection:
     """A connection for one analyst to the data set that the schema file declares.
 
-    Without `analyst` the account is the shared one, `default`; on a local file a name is a label, not a proof of identity. `ledger` lies
-    beside the schema file where it is not given. Raises SchemaError where the schema file is wrong.
+    Without `analyst` the account is the shared one, `default`; on a local file a name is a label, not a proof of identity. `ledger` is a
+    file or postgresql://HOST/DATABASE; where it is not given the schema names it, or it lies beside the schema file.
+    Raises SchemaError where the schema file is wrong.
     """
     return Connection(engine.open_session(schema, analyst, ledger))
 
 
-def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
-    """The path of a new ledger for the schema; the data as it is now becomes the first registered version. For the data owner."""
-    return engine.create_ledger(schema, path)
+def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path | str:
+    """The place of a new ledger for the schema; the data as it is now becomes the first registered version. For the data owner."""
+    found = engine.create_ledger(schema, path)
+    return found if isinstance(found, Path) else str(found)
 
 
 class Connection:

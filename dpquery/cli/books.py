@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dpquery.cli import failure, stream
-from dpquery.cli.options import LedgerFile, PageFormat, SchemaFile
+from dpquery.cli.options import LedgerPlace, PageFormat, SchemaFile
 from dpquery.cli.output import Page
 from dpquery.errors import Fault, Refused
 
@@ -16,7 +16,7 @@ ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_mar
 
 
 @ledgers.command()
-def create(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+def create(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Make the ledger.
 
     Once in the life of a data set; the data as it is becomes its first version."""
@@ -28,7 +28,7 @@ def create(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 @ledgers.command(name="list")
 def entries(
     schema: SchemaFile,
-    ledger: LedgerFile = None,
+    ledger: LedgerPlace = None,
     analyst: Annotated[str | None, typer.Option(help="Only what this analyst asked.", metavar="NAME")] = None,
     form: PageFormat = Page.TABLE,
 ) -> None:
@@ -45,7 +45,7 @@ def entries(
 @ledgers.command()
 def verify(
     schema: Annotated[Path | None, typer.Option(help="The schema file; without it a receipt is checked by itself.", metavar="FILE")] = None,
-    ledger: LedgerFile = None,
+    ledger: LedgerPlace = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A signed checkpoint that was kept elsewhere.", metavar="FILE")] = None,
     receipt: Annotated[Path | None, typer.Option(help="A receipt, or an answer's JSON: only this is checked.", metavar="FILE")] = None,
     proof: Annotated[Path | None, typer.Option(help="The proof of the receipt's entry, as `ledger prove` prints it.", metavar="FILE")] = None,
@@ -73,7 +73,7 @@ def verify(
 
 
 @ledgers.command()
-def checkpoint(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+def checkpoint(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Print the signed head of the log.
 
     To be kept where whoever could change the ledger cannot: `ledger verify --checkpoint` then finds what was cut off since."""
@@ -84,7 +84,7 @@ def checkpoint(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 
 
 @ledgers.command()
-def key(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+def key(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Print the public key of the ledger's checkpoints."""
     from dpquery.engine import open_ledger
 
@@ -93,7 +93,9 @@ def key(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 
 
 @ledgers.command()
-def prove(schema: SchemaFile, entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The id on a receipt.")], ledger: LedgerFile = None) -> None:
+def prove(
+    schema: SchemaFile, entry: Annotated[str, typer.Argument(metavar="ENTRY", help="The id on a receipt.")], ledger: LedgerPlace = None
+) -> None:
     """Print the proof, as JSON, that an entry is in the log.
 
     It shows nothing of other entries but how many there are."""
@@ -106,7 +108,7 @@ def prove(schema: SchemaFile, entry: Annotated[str, typer.Argument(metavar="ENTR
 
 
 @ledgers.command()
-def backup(schema: SchemaFile, out: Annotated[Path, typer.Option(help="The file to make.", metavar="FILE")], ledger: LedgerFile = None) -> None:
+def backup(schema: SchemaFile, out: Annotated[Path, typer.Option(help="The file to make.", metavar="FILE")], ledger: LedgerPlace = None) -> None:
     """Copy the ledger, while it is in use too, and print its signed head.
 
     A ledger restored from the copy has forgotten what was charged since: the head, kept apart from it, shows that."""
@@ -117,7 +119,7 @@ def backup(schema: SchemaFile, out: Annotated[Path, typer.Option(help="The file 
 
 
 @ledgers.command()
-def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
+def export(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Print the log as JSON Lines.
 
     Each line carries its hash, so that anyone can test the chain again."""
@@ -129,7 +131,7 @@ def export(schema: SchemaFile, ledger: LedgerFile = None) -> None:
 
 
 @ledgers.command()
-def unlock(schema: SchemaFile, analyst: Annotated[str, typer.Option(help="Whose account.", metavar="NAME")], ledger: LedgerFile = None) -> None:
+def unlock(schema: SchemaFile, analyst: Annotated[str, typer.Option(help="Whose account.", metavar="NAME")], ledger: LedgerPlace = None) -> None:
     """Unlock an account.
 
     It was locked after too many statements that ran out of time or memory, or were interrupted; its count starts anew."""

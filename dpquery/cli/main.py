@@ -14,7 +14,7 @@ import typer
 from dpquery.cli import failure, stream
 from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
-from dpquery.cli.options import Analyst, LedgerFile, PageFormat, Param, SchemaFile
+from dpquery.cli.options import Analyst, LedgerPlace, PageFormat, Param, SchemaFile
 from dpquery.cli.output import Format, Page
 from dpquery.cli.params import given
 from dpquery.errors import Refused, SchemaError
@@ -111,7 +111,7 @@ def query(
     schema: SchemaFile,
     sql: Statement = None,
     file: StatementFile = None,
-    ledger: LedgerFile = None,
+    ledger: LedgerPlace = None,
     analyst: Analyst = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -139,7 +139,7 @@ def explain(
     schema: SchemaFile,
     sql: Statement = None,
     file: StatementFile = None,
-    ledger: LedgerFile = None,
+    ledger: LedgerPlace = None,
     analyst: Analyst = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -164,7 +164,7 @@ def explain(
 
 
 @app.command()
-def budget(schema: SchemaFile, ledger: LedgerFile = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
+def budget(schema: SchemaFile, ledger: LedgerPlace = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
     """Show what an account has spent and has left."""
     from dpquery.cli import output
     from dpquery.display import pages
@@ -179,7 +179,7 @@ def budget(schema: SchemaFile, ledger: LedgerFile = None, analyst: Analyst = Non
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
     register: Annotated[bool, typer.Option("--register", help="Admit the data as it is now.")] = False,
-    ledger: LedgerFile = None,
+    ledger: LedgerPlace = None,
     form: PageFormat = Page.TABLE,
 ) -> int:
     """Hold the schema against the data.
@@ -219,7 +219,7 @@ app.add_typer(ledgers, name="ledger")
 
 
 @contextmanager
-def _session(schema: Path, analyst: str | None, ledger: Path | None) -> Iterator[Session]:
+def _session(schema: Path, analyst: str | None, ledger: str | None) -> Iterator[Session]:
     from dpquery.engine import open_session
 
     session = open_session(schema, analyst, ledger)

@@ -10,8 +10,8 @@ import typer
 from dpquery.cli.output import Page
 
 SchemaFile = Annotated[Path, typer.Option("--schema", help="The schema file.", metavar="FILE", readable=False)]
-LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="The ledger; without it the one beside the schema file.", metavar="FILE", readable=False)
+LedgerPlace = Annotated[
+    str | None, typer.Option("--ledger", help="The ledger, a file or a URL; without it the schema's, or the one beside it.", metavar="FILE|URL")
 ]
 Analyst = Annotated[str | None, typer.Option(help="The account to charge; without it the shared one, `default`.", metavar="NAME")]
 PageFormat = Annotated[Page, typer.Option("--format", help="table for people, json for machines.")]

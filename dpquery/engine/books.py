@@ -13,6 +13,7 @@ from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.errors import Refused, SchemaError
 from dpquery.ledger import Amounts, Finding, Ledger
+from dpquery.schema.model import Schema
 from dpquery.schema.read import read as read_schema
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ PRICES = ("0.01", "0.1", "0.5", "1")
 def open_ledger(schema: str | Path, ledger: str | Path | None = None) -> Iterator[Ledger]:
     """The ledger of a schema, open for its owner."""
     read = read_schema(path_of(schema))
-    with ledgers.open(read.default_ledger if ledger is None else Path(path_of(ledger)), read) as opened:
+    with ledgers.open(place_of(ledger, read), read) as opened:
         yield opened
 
 
@@ -37,8 +38,11 @@ def verify_ledger(
 
     `checkpoint` is a file that holds a signed one; `key` what it is signed under. SchemaError for a file that cannot be read, Refused for no key.
     """
-    where = read_schema(path_of(schema)).default_ledger if ledger is None else Path(path_of(ledger))
-    return ledgers.verify(where, checkpoint=None if checkpoint is None else text_of(checkpoint), key=None if key is None else key_of(key))
+    return ledgers.verify(
+        place_of(ledger, read_schema(path_of(schema))),
+        checkpoint=None if checkpoint is None else text_of(checkpoint),
+        key=None if key is None else key_of(key),
+    )
 
 
 def text_of(file: str | Path, longest: int = LONGEST) -> str:
@@ -59,6 +63,11 @@ def key_of(written: str) -> ledgers.Key:
         return ledgers.read_key(written)
     except ledgers.Unsound as unsound:
         raise Refused("USAGE", str(unsound), instead="the key as `dpquery ledger key` prints it") from None
+
+
+def place_of(ledger: str | Path | None, schema: Schema) -> ledgers.Place:
+    """Where the ledger is: as given, as the schema says, or beside that. Refused for a URL that is none."""
+    return schema.default_ledger if ledger is None else ledgers.place(path_of(ledger))
 
 
 def path_of(given: str | Path) -> str | Path:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.errors import Fault
+from dpquery.ledger import Place
 from dpquery.ledger import files as ledger_files
 from dpquery.schema.digest import promises
 from dpquery.schema.model import Schema
@@ -20,7 +21,7 @@ def identity(schema: Schema) -> JSON:
     return [promises(schema), *backend_door.identity(schema)]
 
 
-def keeps(schema: Schema, ledger: Path, path: Path) -> bool:
+def keeps(schema: Schema, ledger: Place, path: Path) -> bool:
     """Whether a file, links in its path resolved, is one that the data set lives by, not to be written over: the schema, the ledger, the data."""
     files = {schema.file, *ledger_files(schema, ledger), *(Path(name) for name, *_ in backend_door.identity(schema))}
     return any(_same(path, file) for file in files)

@@ -9,7 +9,7 @@ import dpquery.ledger as ledgers
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends import inspect
 from dpquery.engine import data
-from dpquery.engine.books import path_of, text_of
+from dpquery.engine.books import path_of, place_of, text_of
 from dpquery.engine.session import Session
 from dpquery.errors import Refused, SchemaError
 from dpquery.schema.check import Report
@@ -26,13 +26,14 @@ __all__ = ["Report", "check", "create_ledger", "draft_schema", "import_policy", 
 
 def open_session(schema: str | Path, analyst: str | None = None, ledger: str | Path | None = None) -> Session:
     """A session for one analyst (`default` where none is named); the ledger lies beside the schema file where none is named."""
-    return Session(read_schema(path_of(schema)), _name(analyst), None if ledger is None else _absolute(path_of(ledger)))
-
-
-def create_ledger(schema: str | Path, path: str | Path | None = None) -> Path:
-    """The path of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
     read = read_schema(path_of(schema))
-    where = Path(path_of(path)) if path is not None else read.default_ledger
+    return Session(read, _name(analyst), _absolute(place_of(ledger, read)))
+
+
+def create_ledger(schema: str | Path, path: str | Path | None = None) -> ledgers.Place:
+    """The place of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
+    read = read_schema(path_of(schema))
+    where = place_of(path, read)
     ledgers.vacant(read, where)  # sooner than the data is read
     before = data.identity(read)
     report = _checked(read)
@@ -50,7 +51,7 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
         return report
     if not report.ok:
         raise _unfit(report, read)
-    opened = ledgers.open(Path(path_of(ledger)) if ledger is not None else read.default_ledger, read)
+    opened = ledgers.open(place_of(ledger, read), read)
     try:
         version = opened.register(data.checked(read, before), before)
     finally:
@@ -68,10 +69,10 @@ def import_policy(file: str | Path) -> str:
     return imported(text_of(file, LONGEST + 1))
 
 
-def _absolute(path: str | Path) -> Path:
-    """The path from the root on: where the process goes later does not matter."""
+def _absolute(path: ledgers.Place) -> ledgers.Place:
+    """A path from the root on: where the process goes later does not matter."""
     try:
-        return Path(path).absolute()
+        return path.absolute() if isinstance(path, Path) else path
     except OSError:
         raise SchemaError("FILE_UNREADABLE", f"{path}: there is no current folder any more", instead="name the whole path") from None
 

@@ -21,7 +21,7 @@ from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.receipt import JSON
 from dpquery.errors import Error, Fault, Refused, SchemaError
-from dpquery.ledger import Balance, Entry, Ledger, Outcome
+from dpquery.ledger import Balance, Entry, Ledger, Outcome, Place
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Draft, Feed, Post, Question
@@ -85,7 +85,7 @@ class Prepared:
 class Session:
     """One analyst's door to one data set. Threads take turns."""
 
-    def __init__(self, schema: Schema, analyst: str | None, ledger: Path | None, clock: Clock = pace.SYSTEM) -> None:
+    def __init__(self, schema: Schema, analyst: str | None, ledger: Place | None = None, clock: Clock = pace.SYSTEM) -> None:
         self.schema = schema
         self._clock = clock
         self.analyst = analyst or "default"
@@ -307,7 +307,7 @@ class Session:
             self._backend.close()
             self._backend = None
 
-    def __reduce__(self) -> tuple[type[Session], tuple[Schema, str, Path]]:
+    def __reduce__(self) -> tuple[type[Session], tuple[Schema, str, Place]]:
         """In another process it opens engine and ledger anew."""
         return Session, (self.schema, self.analyst, self.ledger_path)
 

@@ -6,8 +6,10 @@ from dpquery.ledger.evidence import Proof, proved
 from dpquery.ledger.ledger import Ledger, open, verify
 from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Left, Limit, Logged, Outcome, Rung
 from dpquery.ledger.room import Room
+from dpquery.schema.address import Address, Place, place
 
 __all__ = [
+    "Address",
     "Amounts",
     "Balance",
     "Entry",
@@ -18,6 +20,7 @@ __all__ = [
     "Limit",
     "Logged",
     "Outcome",
+    "Place",
     "Proof",
     "Room",
     "Rung",
@@ -25,6 +28,7 @@ __all__ = [
     "create",
     "files",
     "open",
+    "place",
     "proved",
     "read_key",
     "vacant",

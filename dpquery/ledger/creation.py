@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import assert_never
 
 from dpquery.errors import Fault, Refused
-from dpquery.ledger import binding, log, reserve, sqlite
+from dpquery.ledger import binding, log, postgres, reserve, sqlite
 from dpquery.ledger.gate import SUFFIX
 from dpquery.ledger.model import JSON
 from dpquery.ledger.replay import FORMAT, opening
 from dpquery.ledger.store import Transaction
 from dpquery.ledger.tables import KEY
 from dpquery.ledger.versions import admit, remember
+from dpquery.schema.address import Address, Place, place
 from dpquery.schema.model import Schema
 
 
-def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, identity: JSON) -> Path:
-    """The path of a new ledger, beside the schema file where none is given; the data with this fingerprint is version 1.
+def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str, identity: JSON) -> Place:
+    """The place of a new ledger, beside the schema file where none is given; the data with this fingerprint is version 1.
 
     Refused where a ledger lies there already or the data has one; SchemaError where the caps do not add up; Fault where a file cannot be written.
     """
-    where = Path(path) if path is not None else schema.default_ledger
+    where = place(path if path is not None else schema.default_ledger)
     vacant(schema, where)
     ledger = secrets.token_hex(16)
 
@@ -34,24 +37,61 @@ def create(schema: Schema, path: str | Path | None = None, *, fingerprint: str, 
             log.append(tx, opening(account))
         remember(tx, identity, admit(tx, fingerprint))
 
-    draft = where.with_name(f".{where.name}.{ledger}")
-    bound: tuple[Path, ...] = ()
+    bound: list[Path] = []
+
+    def bind() -> None:
+        bound.extend(binding.bind(schema, ledger))
+
     try:
-        sqlite.make(draft, secrets.token_bytes(KEY), begin)
-        bound = binding.bind(schema, ledger)
-        _place(draft, where)
+        match where:
+            case Path():
+                _in_file(where, ledger, begin, bind)
+            case Address():
+                _in_database(where, begin, bind)
+            case _:
+                assert_never(where)
     except BaseException:
         binding.unbind(bound)
         raise
+    return where
+
+
+def vacant(schema: Schema, where: Place) -> None:
+    """Nothing, or Refused where a ledger lies there already or the data has one."""
+    if isinstance(where, Address):
+        postgres.vacant(where)
+    else:
+        _vacant(where)
+    binding.free(schema)
+
+
+def files(schema: Schema, where: Place) -> tuple[Path, ...]:
+    """The files of a ledger at `where`, and those that bind the data to it."""
+    own = (where, *_beside(where), where.with_name(where.name + SUFFIX)) if isinstance(where, Path) else ()
+    return (*own, *binding.places(schema))
+
+
+def _in_file(where: Path, ledger: str, begin: Callable[[Transaction], None], bind: Callable[[], None]) -> None:
+    draft = where.with_name(f".{where.name}.{ledger}")
+    try:
+        sqlite.make(draft, secrets.token_bytes(KEY), begin)
+        bind()
+        _place(draft, where)
     finally:
         for left_over in (draft, *_beside(draft)):
             with suppress(OSError):
                 left_over.unlink()
-    return where
 
 
-def vacant(schema: Schema, where: Path) -> None:
-    """Nothing, or Refused where a ledger lies there already or the data has one."""
+def _in_database(where: Address, begin: Callable[[Transaction], None], bind: Callable[[], None]) -> None:
+    def work(tx: Transaction) -> None:
+        begin(tx)
+        bind()  # before the commit: a ledger to which nothing is bound is never there
+
+    postgres.make(where, secrets.token_bytes(KEY), work)
+
+
+def _vacant(where: Path) -> None:
     if os.path.lexists(where):
         raise Refused(
             "LEDGER_EXISTS",
@@ -62,12 +102,6 @@ def vacant(schema: Schema, where: Path) -> None:
         if os.path.lexists(left_over):
             message = f"{left_over.name} belongs to a ledger that is missing at {where}"
             raise Refused("LEDGER_EXISTS", message, instead="restore the ledger; only if there is none, remove that file")
-    binding.free(schema)
-
-
-def files(schema: Schema, where: Path) -> tuple[Path, ...]:
-    """The files of a ledger at `where`, and those that bind the data to it."""
-    return (where, *_beside(where), where.with_name(where.name + SUFFIX), *binding.places(schema))
 
 
 def _beside(where: Path) -> tuple[Path, ...]:

@@ -12,14 +12,14 @@ from typing import Final, Self, TypeVar
 
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, versions
+from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, stores, versions
 from dpquery.ledger.chain import canonical, commitment
 from dpquery.ledger.checkpoint import Key
 from dpquery.ledger.evidence import Proof
 from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
 from dpquery.ledger.room import Room
-from dpquery.ledger.sqlite import SqliteStore
 from dpquery.ledger.store import Store, Transaction
+from dpquery.schema.address import Place, place
 from dpquery.schema.model import Schema
 
 T = TypeVar("T")
@@ -276,14 +276,14 @@ class Ledger:
         return accounts
 
 
-def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
-    """The ledger of the schema's data set; changed caps in the schema are in force from now on.
+def open(path: str | Place, schema: Schema, *, wait: float = 10.0) -> Ledger:
+    """The ledger of the schema's data set, in a file or in a PostgreSQL database (its URL); changed caps in the schema are in force from now on.
 
     Raises a Fault: LEDGER_MISSING, LEDGER_CORRUPT (chain or sums do not hold), LEDGER_FOREIGN, LEDGER_LOCKED (after `wait` seconds),
     LEDGER_FAILED; or a SchemaError: LEDGER_MISMATCH, CAPS_EXCEED_BUDGET. The whole log is read up to 5,000 lines, then from its last balance
     on; `verify` reads it all.
     """
-    store = SqliteStore(Path(path), wait)
+    store = stores.at(place(path), wait)
     try:
         terms, reader = store.read(_sound)
         reserve.agreed(terms, schema)
@@ -296,13 +296,13 @@ def open(path: str | Path, schema: Schema, *, wait: float = 10.0) -> Ledger:
         raise
 
 
-def verify(path: str | Path, *, checkpoint: str | None = None, key: Key | None = None, wait: float = 10.0) -> tuple[Finding, ...]:
+def verify(path: str | Place, *, checkpoint: str | None = None, key: Key | None = None, wait: float = 10.0) -> tuple[Finding, ...]:
     """What is wrong with a ledger, also with one that `open` would not open; nothing where all is well. Fault where it cannot be read at all.
 
     Held against a signed checkpoint that was kept elsewhere, a log that was cut off at its end is found too, and one that was written anew from its
     beginning. `key` is what the checkpoint is signed under; without it the ledger's own.
     """
-    store = SqliteStore(Path(path), wait)
+    store = stores.at(place(path), wait)
     try:
         return _verified(store, checkpoint, key)
     finally:

@@ -172,7 +172,7 @@ class SqliteStore:
             self._group = Group(self, self._turn, self._wait)  # whoever waited does not live here
 
 
-def make(path: Path, key: bytes, work: Callable[[Transaction], None]) -> None:
+def make(path: Path, key: bytes, work: Callable[[Tables], None]) -> None:
     """A ledger file at `path`, where none may be, readable by its owner only, with what `work` writes into it."""
     with _faults():
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

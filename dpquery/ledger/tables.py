@@ -20,6 +20,7 @@ COLUMNS: Final = (
     *("epsilon", "rho", "delta", "entries", "timeouts", "strikes"),
     *("granted_epsilon", "granted_delta", "periods"),
 )
+CONTENT: Final = ("entries", "accounts", "seen", "stored", "shown")  # the tables, but for the key's
 ACCOUNT: Final = ", ".join(COLUMNS)
 PUT: Final = (
     f"INSERT INTO accounts ({ACCOUNT}) VALUES ({', '.join('?' * len(COLUMNS))}) "
@@ -29,6 +30,11 @@ PUT: Final = (
 
 class Found(Protocol):
     """The rows that a statement gave."""
+
+    @property
+    def description(self) -> Any:
+        """Of each column its name, and more."""
+        ...
 
     def fetchone(self) -> Any:
         """The next row; None where there is none."""
@@ -201,3 +207,12 @@ def _columns(a: Account) -> tuple[object, ...]:
 def _sums(spent: Amounts) -> tuple[str, str, str]:
     written = spent.as_dict()
     return written["epsilon"], written["rho"], written["delta"]
+
+
+def copy(here: Tables, there: Tables) -> None:
+    """All that one ledger holds is in the other, which holds a key and nothing else."""
+    for table in CONTENT:
+        found = here._execute(f"SELECT * FROM {table}", ())
+        names = [column[0] for column in found.description]
+        for row in found:
+            there._execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", row)

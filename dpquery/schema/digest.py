@@ -16,7 +16,7 @@ from dpquery.values.types import Type
 
 
 def digest(schema: Schema) -> str:
-    """The SHA-256 of the schema's canonical JSON: comments, layout, spelling of numbers and the file's own path left out."""
+    """The SHA-256 of the schema's canonical JSON: comments, layout, spelling of numbers the file's own path and the ledger's left out."""
     text = json.dumps(_canonical(schema), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -25,7 +25,7 @@ def _canonical(value: object) -> Any:
     """The value in JSON: exact numbers as fractions, columns as a list, because their order is what `SELECT *` shows."""
     match value:
         case Schema():
-            return {key: _canonical(part) for key, part in value if key not in ("file", "digest")}
+            return {key: _canonical(part) for key, part in value if key not in ("file", "digest", "ledger")}
         case Table():
             return {key: _canonical(tuple(part.values()) if key == "columns" else part) for key, part in value}
         case Model():

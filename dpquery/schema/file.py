@@ -258,6 +258,9 @@ class SchemaFile(Part):
     dataset: Line = Field(description="The data set's name.")
     version: Number = Field(default=Decimal(1), description="The version of this format: 1.", json_schema_extra={"enum": [1]})
     source: SourcePart | None = Field(default=None, description="The database; left out where each table has a `path`.")
+    ledger: Line | None = Field(
+        None, description="The ledger: a file, relative to this one, or postgresql://HOST/DATABASE; left out where it is beside this file."
+    )
     privacy_unit: Line = Field(description="Whose privacy is protected: `table.column`, the key of a private table.")
     adjacency: Literal["add_remove", "replace_one"] = Field(
         "add_remove", description="What neighbouring data sets differ in: one unit added or removed, or replaced."

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from dpquery.schema.address import Place, place
 from dpquery.values.types import Adjacency, Type, Value
 
 
@@ -140,6 +141,7 @@ class Schema(Model):
     dataset: str
     version: int = 1
     source: Source | None = None
+    ledger: str | None = None
     privacy_unit_table: str
     privacy_unit_column: str
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -162,6 +164,9 @@ class Schema(Model):
         return None if self.source is None else Path(realpath(self.file.parent / self.source.path))
 
     @property
-    def default_ledger(self) -> Path:
-        """Beside the schema file, under its name."""
-        return self.file.with_suffix(".ledger")
+    def default_ledger(self) -> Place:
+        """Where the file says, or beside it under its name."""
+        if self.ledger is None:
+            return self.file.with_suffix(".ledger")
+        found = place(self.ledger)
+        return self.file.parent / found if isinstance(found, Path) else found

@@ -10,8 +10,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from dpquery.errors import SchemaError
+from dpquery.errors import Refused, SchemaError
 from dpquery.schema import budgets, tables, units
+from dpquery.schema.address import holds_password, place
 from dpquery.schema.digest import digest
 from dpquery.schema.file import SchemaFile
 from dpquery.schema.model import Schema
@@ -75,6 +76,7 @@ def _promised(part: SchemaFile, file: Path, where: Where) -> Schema:
         dataset=part.dataset,
         version=VERSION,
         source=source,
+        ledger=_ledger(part.ledger, file),
         privacy_unit_table=unit_table,
         privacy_unit_column=unit_column,
         adjacency=Adjacency(part.adjacency),
@@ -92,3 +94,16 @@ def _promised(part: SchemaFile, file: Path, where: Where) -> Schema:
         unsafe_testing=part.unsafe_testing,
     )
     return schema.model_copy(update={"digest": digest(schema)})
+
+
+def _ledger(given: str | None, file: Path) -> str | None:
+    """The ledger's place. The line is not shown where it is wrong: it may hold a password."""
+    if given is None:
+        return None
+    try:
+        if isinstance(place(given), Path) or not holds_password(given):
+            return given
+        message, instead = "a schema file is read by many, and a password is for none of them", "leave it out: PGPASSFILE or PGPASSWORD has it"
+    except Refused as refused:
+        message, instead = refused.message, str(refused.instead)
+    raise SchemaError("BAD_PATH", f"{file.name}: ledger: {message}", instead=instead)

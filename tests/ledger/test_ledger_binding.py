@@ -131,9 +131,9 @@ def test_an_id_file_that_cannot_be_read_names_no_ledger(shop: Shop) -> None:
 
 
 def test_the_files_of_a_ledger(shop: Shop) -> None:
-    """Its own, those that SQLite keeps beside it, and those that bind the data."""
+    """Its own, those that are beside it while it is in use, and those that bind the data."""
     names = [path.name for path in creation.files(shop.schema(), shop.path)]
-    assert names == ["shop.ledger", "shop.ledger-wal", "shop.ledger-shm", "shop.ledger-journal", "shop.duckdb.ledger-id"]
+    assert names == ["shop.ledger", "shop.ledger-wal", "shop.ledger-shm", "shop.ledger-journal", "shop.ledger-queue", "shop.duckdb.ledger-id"]
 
 
 def test_creation_is_all_or_nothing(shop: Shop) -> None:

@@ -25,12 +25,14 @@ class Held:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, opened: Ledger, waiting: int, second: Second | None = None) -> None:
         self.store = opened._store
         self.commits = 0
+        self.under_way = threading.Event()
         self._waiting, self._second = waiting, second
         commit = SqliteStore.commit
 
         def held(store: SqliteStore) -> None:
             self.commits += 1
             if self.commits == 1:
+                self.under_way.set()
                 self._until_all_wait()
             if self.commits == 2 and self._second is not None:
                 self._second(commit, store)
@@ -48,10 +50,13 @@ class Held:
         raise AssertionError("they do not come")
 
 
-def gathered(opened: Ledger, charges: int, epsilon: str = "0.1") -> list[Future[str]]:
+def gathered(opened: Ledger, charges: int, held: Held | None = None) -> list[Future[str]]:
     """One charge in a transaction of its own, and so many in the next."""
     with ThreadPoolExecutor(charges + 1) as pool:
-        return [pool.submit(lambda: opened.charge("default", laplace(epsilon), {}).id) for _ in range(charges + 1)]
+        first = pool.submit(lambda: opened.charge("default", laplace("0.1"), {}).id)
+        if held is not None:
+            held.under_way.wait(10)
+        return [first, *(pool.submit(lambda: opened.charge("default", laplace("0.1"), {}).id) for _ in range(charges))]
 
 
 def events(opened: Ledger) -> list[str]:
@@ -61,7 +66,7 @@ def events(opened: Ledger) -> list[str]:
 def test_charges_of_threads_share_a_transaction(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = shop.begin()
     held = Held(monkeypatch, opened, 7)
-    entries = {done.result() for done in gathered(opened, 7)}
+    entries = {done.result() for done in gathered(opened, 7, held)}
     assert (len(entries), held.commits) == (8, 2)
     assert (str(opened.balance("default").spent.epsilon), opened.verify()) == ("0.8", ())
 
@@ -70,7 +75,7 @@ def test_of_charges_in_one_transaction_no_more_are_granted_than_fit(shop: Shop, 
     """Each is tested against the sums that the ones before it left, though none of them is on the disk yet."""
     opened = shop.begin(budget=("0.5", "0"))
     held = Held(monkeypatch, opened, 9)
-    told = [done.exception() for done in gathered(opened, 9)]
+    told = [done.exception() for done in gathered(opened, 9, held)]
     assert [type(one) for one in told].count(OverBudget) == 5
     assert held.commits == 2
     assert (events(opened).count("charged"), str(opened.balance("default").spent.epsilon), opened.verify()) == (5, "0.5", ())
@@ -78,17 +83,17 @@ def test_of_charges_in_one_transaction_no_more_are_granted_than_fit(shop: Shop, 
 
 def test_a_work_that_fails_leaves_nothing_and_the_others_stand(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = shop.begin()
-    Held(monkeypatch, opened, 3)
+    held = Held(monkeypatch, opened, 3)
     lines = iter(range(100))
     put = group.Tables.put
 
     def failing(tx: group.Tables, account: object) -> None:
         put(tx, account)  # type: ignore[arg-type]
-        if next(lines) == 4:  # the second account of the third charge, after its line was written
+        if next(lines) == 4:  # an account of the third charge, after its line was written
             raise sqlite3.OperationalError("one statement")
 
     monkeypatch.setattr(group.Tables, "put", failing)
-    told = [done.exception() for done in gathered(opened, 3)]
+    told = [done.exception() for done in gathered(opened, 3, held)]
     assert [one.code for one in told if isinstance(one, Fault)] == ["LEDGER_CORRUPT"]
     assert (events(opened), str(opened.balance("default").spent.epsilon), opened.verify()) == (["charged"] * 3, "0.3", ())
 
@@ -101,8 +106,8 @@ def test_where_the_commit_fails_nobody_is_answered_and_nothing_is_charged(shop: 
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    Held(monkeypatch, opened, 4, full)
-    told = [done.exception() for done in gathered(opened, 4)]
+    held = Held(monkeypatch, opened, 4, full)
+    told = [done.exception() for done in gathered(opened, 4, held)]
     faults = [one for one in told if isinstance(one, Fault)]
     assert [one.code for one in faults] == ["LEDGER_FAILED"] * 4
     assert len({id(one) for one in faults}) == 4
@@ -121,8 +126,8 @@ def test_who_leads_is_interrupted_and_the_others_are_answered(done: bool, shop: 
             commit(store)
         raise KeyboardInterrupt
 
-    Held(monkeypatch, opened, 3, interrupted)
-    told = [one.exception() for one in gathered(opened, 3)]
+    held = Held(monkeypatch, opened, 3, interrupted)
+    told = [one.exception() for one in gathered(opened, 3, held)]
     assert [repr(one) for one in told].count("None") == 3
     assert [type(one) for one in told if one is not None] == [Fault if done else KeyboardInterrupt]
     assert (events(opened), opened.verify()) == (["charged"] * (4 if done else 3), ())
