@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Amount = str | int | float | Decimal | Fraction
+Error = Amount | Mapping[str, Amount]
 Params = Sequence[Any] | Mapping[str, Any]
 SHOWN = 40  # rows of a result that a prompt shows
 
@@ -62,15 +63,17 @@ class Connection:
         dialect: str = "duckdb",
         confidence: Amount | None = None,
         noise: str | None = None,
+        error: Error | None = None,
     ) -> Result:
         """The noisy answer, after its price was charged.
 
         `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. `params` are the
         values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. `noise` is laplace or gaussian; without
-        it the one that errs least is taken, with a PriceWarning before the first charge that has no finite epsilon. Raises Refused
+        it the one that errs least is taken, with a PriceWarning before the first charge that has no finite epsilon. `error`, in place of a price,
+        is how far off the answer may be (50, "5% of 20000", {"n": 50}): the least price for that is found and charged. Raises Refused
         or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        price = _price(epsilon, delta, rho, confidence, noise)
+        price = _price(epsilon, delta, rho, confidence, noise, error)
         return Result(self._open.query(_text(sql), dialect=dialect, params=params, notice=_noticed, **price))
 
     def explain(
@@ -84,12 +87,13 @@ class Connection:
         dialect: str = "duckdb",
         confidence: Amount | None = None,
         noise: str | None = None,
+        error: Error | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement, and what it would cost this account now (`now`).
 
         No private row is read and nothing is charged.
         """
-        price = _price(epsilon, delta, rho, confidence, noise)
+        price = _price(epsilon, delta, rho, confidence, noise, error)
         found = self._open.explain(_text(sql), dialect=dialect, params=params, **price)
         return Explanation(**_fields(found))
 
@@ -161,8 +165,10 @@ def _shown(lines: pages.Lines) -> str:
     return text.as_text(lines).rstrip("\n")
 
 
-def _price(epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None, noise: str | None) -> engine.Wanted:
-    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
+def _price(
+    epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None, noise: str | None, error: Error | None
+) -> engine.Wanted:
+    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": error}
 
 
 def _noticed(text: str) -> None:

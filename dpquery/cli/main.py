@@ -16,7 +16,7 @@ from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
 from dpquery.cli.options import Analyst, LedgerPlace, PageFormat, Param, SchemaFile
 from dpquery.cli.output import Format, Page
-from dpquery.cli.params import given
+from dpquery.cli.params import given, goals
 from dpquery.errors import Refused, SchemaError
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ Delta = Annotated[str | None, typer.Option(help="The delta of the whole statemen
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
 Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
+ERROR = "Instead of a price, how far off the answer may be: 50, '5% of 20000', '5% of orders.amount'; with NAME= one column of it."
+ErrorGoal = Annotated[list[str] | None, typer.Option("--error", help=ERROR, metavar="ERROR")]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]
 
 
@@ -118,6 +120,7 @@ def query(
     rho: Rho = None,
     confidence: Confidence = None,
     noise: Noise = None,
+    error: ErrorGoal = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
@@ -127,7 +130,7 @@ def query(
     from dpquery.cli import output, progress
 
     text, params = _statement(sql, file), given(param)
-    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
+    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, dialect=dialect, params=params, progress=line, notice=_before, **price)
@@ -146,6 +149,7 @@ def explain(
     rho: Rho = None,
     confidence: Confidence = None,
     noise: Noise = None,
+    error: ErrorGoal = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     form: PageFormat = Page.TABLE,
@@ -157,7 +161,7 @@ def explain(
     from dpquery.display import pages
 
     text, params = _statement(sql, file), given(param)
-    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise}
+    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
     with _session(schema, analyst, ledger) as session:
         found = session.explain(text, dialect=dialect, params=params, **price)
     output.page(form, found.as_dict(), pages.explanation(found))

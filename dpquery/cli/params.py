@@ -78,3 +78,16 @@ def _guessed(text: str) -> object:
     if len(text) > 400:
         return text
     return int(text) if INTEGER.fullmatch(text) else Decimal(text) if NUMBER.fullmatch(text) else float(text) if REAL.fullmatch(text) else text
+
+
+def goals(words: Sequence[str] | None) -> str | dict[str, str] | None:
+    """The error for all columns, or those of columns by name. Refused where the words are neither."""
+    if not words:
+        return None
+    pairs = [word.rpartition("=") for word in words]
+    if len(words) == 1 and not pairs[0][1]:
+        return words[0]
+    found = {name.strip(): error.strip() for name, mark, error in pairs if mark}
+    if len(found) < len(words):
+        raise Refused("BAD_ERROR", "one error is for all columns, or each is for a column of its own", instead="--error 50, or --error n=50 for each")
+    return found

@@ -13,7 +13,7 @@ from dpquery.display.text import Column, amount, bounds, facts, grid, priced, re
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dpquery.engine import Balance, Explanation, Finding, Logged, Now, Report, TableInfo
+    from dpquery.engine import Aim, Balance, Explanation, Finding, Logged, Now, Report, TableInfo
 
 Lines = Iterator["RenderableType"]
 MANY = 1_000_000  # as far as it is counted how often a price fits
@@ -21,7 +21,7 @@ MANY = 1_000_000  # as far as it is counted how often a price fits
 
 def explanation(found: Explanation) -> Lines:
     """An explanation for people: price, releases, keys, warnings, and the bounded statement at the end."""
-    yield facts([*_price(found.price), *_now(found.now)])
+    yield facts([*_price(found.price), *_now(found.now), *_aim(found.aim)])
     yield Text("")
     yield grid(list(_releases(found.releases)))
     yield from _by_rows(found.releases)
@@ -52,6 +52,16 @@ def _now(found: Now | None) -> Iterator[tuple[str, str]]:
     else:
         yield "now", f"does not fit into what {name} has left{_at_most(content['largest'])}"
         yield "", safe(content["instead"] or "")
+
+
+def _aim(found: Aim | None) -> Iterator[tuple[str, str]]:
+    """What was tried to meet an error, a kind of noise a line."""
+    for one in [] if found is None else found.as_dict()["tried"]:
+        noise = one["noise"] or "noise as named"
+        if one["epsilon"] is None:
+            yield "tried", f"{noise}: no price that the schema allows meets the error"
+        else:
+            yield "tried", f"{noise}: epsilon {one['epsilon']} meets the error{'' if one['fits'] else ', but does not fit'}"
 
 
 def _at_most(largest: Mapping[str, Any] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dpquery.engine.aim import Aim
 from dpquery.engine.asking import Wanted
 from dpquery.engine.books import fits, open_ledger, verify_ledger
 from dpquery.engine.cost import Now
@@ -13,6 +14,7 @@ from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo
 
 __all__ = [
+    "Aim",
     "Answer",
     "Balance",
     "Explanation",

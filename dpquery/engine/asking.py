@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Literal, TypedDict, Unpack
 
 from dpquery.accounting.convert import epsilon_up
+from dpquery.engine.goal import Error, Goal, goals
+from dpquery.engine.numeral import Amount, amount, no_proportion
 from dpquery.errors import Refused
 from dpquery.plan.draft import Options, Question
 from dpquery.plan.release import LEAST_PRICE, Ask, Mechanism
@@ -16,9 +17,7 @@ from dpquery.schema.model import Schema
 
 LARGEST_EPSILON = Fraction(50)
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
-MOST_PLACES = 400  # before and after the point of any number
 PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
-Amount = str | int | float | Decimal | Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,36 +29,7 @@ class Call:
     rho: Fraction | None = None
     confidence: Fraction | None = None
     noise: Mechanism | None = None
-
-
-def amount(name: str, given: Amount | None) -> Fraction | None:
-    """The exact value of a number as people write it: 0.1 is one tenth, as text, Decimal or float. Refused if it is no finite number."""
-    if given is None:
-        return None
-    if isinstance(given, Fraction) or (isinstance(given, int) and not isinstance(given, bool)):
-        if max(given.numerator.bit_length(), given.denominator.bit_length()) > 4 * MOST_PLACES:
-            raise _no_proportion(name)
-        return Fraction(given)
-    text = str(given)
-    if isinstance(given, bool) or not text.isascii() or text != text.strip() or "_" in text or len(text) > 100:
-        raise _no_number(name)
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise _no_number(name) from None
-    if not number.is_finite():
-        raise Refused("BAD_PRICE", f"{name} must be a finite number", instead=f"give {name} as a plain decimal such as 0.5")
-    if number and abs(number.adjusted()) > MOST_PLACES:
-        raise _no_proportion(name)
-    return Fraction(number)
-
-
-def _no_proportion(name: str) -> Refused:
-    return Refused("BAD_PRICE", f"{name} is out of all proportion", instead=f"give {name} as a plain decimal such as 0.5")
-
-
-def _no_number(name: str) -> Refused:
-    return Refused("BAD_PRICE", f"{name} is not a number", instead=f"give {name} as a plain decimal such as 0.5, without spaces")
+    error: tuple[Goal, ...] = ()
 
 
 class Wanted(TypedDict, total=False):
@@ -70,12 +40,14 @@ class Wanted(TypedDict, total=False):
     rho: Amount | None
     confidence: Amount | None
     noise: str | None
+    error: Error | None
 
 
 def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
     epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
-    return Call(epsilon, delta, rho, amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")))
+    confidence, noise, error = amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")), goals(wanted.get("error"))
+    return Call(epsilon, delta, rho, confidence, noise, error)
 
 
 def _noise(given: str | None) -> Mechanism | None:
@@ -200,7 +172,7 @@ def _in_range(epsilon: Fraction | None, rho: Fraction | None, delta: Fraction, s
         if value is not None and value <= 0:
             raise Refused("BAD_PRICE", f"{name} must be above 0: no answer is free", instead=f"give a positive {name}, such as 0.5")
         if value is not None and value < LEAST_PRICE:
-            raise _no_proportion(name)
+            raise no_proportion(name)
     unsafe = schema.unsafe_testing
     if delta < 0 or delta > 1 or (delta == 1 and not unsafe):
         raise Refused("BAD_DELTA", "delta must lie in [0, 1)", instead="give a small delta, such as 1e-9, far below 1 / number of people")

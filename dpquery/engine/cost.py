@@ -5,7 +5,7 @@ All of it is a function of the statement, the schema, public tables and this one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -60,7 +60,8 @@ def now(prepared: Prepared, room: Room, adjacency: Adjacency) -> Now:
     said = Now(room.name, charged, charged == FREE, fits, unit)
     if refusal is None:
         return said
-    largest = room.largest(lambda size: Amounts.of(at(prepared, size, adjacency).price), asked(prepared.ask))
+    releases, asks = [block.release for block in prepared.blocks], [replace(block.ask, noise=_same(block)) for block in prepared.blocks]
+    largest = room.largest(lambda size: Amounts.of(at(releases, asks, prepared.ask, size, adjacency).price), asked(prepared.ask))
     return replace(said, largest=largest, instead=refusal.instead)
 
 
@@ -69,12 +70,10 @@ def asked(ask: Ask) -> Fraction:
     return ask.rho if ask.rho is not None else ask.epsilon or Fraction(0)
 
 
-def at(prepared: Prepared, size: Fraction, adjacency: Adjacency) -> Bill:
-    """The bill of the same statement with the same noise at another size of its price, split in the same proportions."""
-    factor = size / asked(prepared.ask)
-    releases = [_resized(block.release, factor) for block in prepared.blocks]
-    asks = [replace(_scaled(block.ask, factor), noise=_same(block)) for block in prepared.blocks]
-    return bill(releases, asks, _scaled(prepared.ask, factor), adjacency)
+def at(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, size: Fraction, adjacency: Adjacency) -> Bill:
+    """The bill of a statement at another size of its price, `whole`, split in the same proportions."""
+    factor = size / asked(whole)
+    return bill([_resized(one, factor) for one in releases], [_scaled(ask, factor) for ask in asks], _scaled(whole, factor), adjacency)
 
 
 def beforehand(prepared: Prepared, room: Room) -> Iterator[str]:

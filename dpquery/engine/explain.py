@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.aggregates import CARDS
 from dpquery.engine import receipt
+from dpquery.engine.aim import Aim
 from dpquery.engine.cost import Now
 from dpquery.ledger.amounts import text
 from dpquery.schema.model import Schema
@@ -24,6 +25,7 @@ class Explanation:
     """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid.
 
     `now` says what it would cost the account at this time, None where the ledger does not say what that holds.
+    `aim`, where an error was named, has what was tried to meet it.
     `tables`, where a statement makes several releases, has the rule of keys and the price of each; `sql` then holds several statements.
     `response_quantum` is the time grid on which the reply leaves, in seconds as a decimal string; None: it leaves at once.
     """
@@ -38,12 +40,14 @@ class Explanation:
     response_quantum: str | None
     sql: str
     now: Now | None = None
+    aim: Aim | None = None
 
     def as_dict(self) -> dict[str, JSON]:
         """JSON-ready."""
         return {
             "price": dict(self.price),
             "now": None if self.now is None else self.now.as_dict(),
+            **({} if self.aim is None else {"aim": self.aim.as_dict()}),
             "releases": self.releases,
             "keys": dict(self.keys),
             **({"tables": self.tables} if self.tables else {}),
@@ -73,6 +77,7 @@ def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple
         response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
         sql=";\n\n".join(block.lowered.text for block in prepared.blocks),
         now=now,
+        aim=prepared.aim,
     )
 
 

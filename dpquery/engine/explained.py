@@ -54,6 +54,7 @@ def _rows(found: Explanation) -> Iterator[tuple[str, str, str | None]]:
     content = found.as_dict()
     yield from _pairs("price", content["price"])
     yield from _pairs("now", content["now"] or {})
+    yield from _pairs("aim", content.get("aim", {}))
     for release in content["releases"]:
         yield from _pairs(str(release["aggregate"]), {name: value for name, value in release.items() if name != "aggregate"})
     yield from _pairs("keys", content["keys"])

@@ -297,7 +297,7 @@ def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     what = "Gaussian noise" if Mechanism.GAUSSIAN in drawn else "The exponential mechanism"
     charged = (f"{what} errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",)
     said = dict.fromkeys(warning for release in prepared.releases.values() for warning in warnings(release))
-    return (*unsafe, *(charged if by_rho else ()), *said)
+    return (*unsafe, *(charged if by_rho else ()), *(() if prepared.aim is None else (prepared.aim.said,)), *said)
 
 
 def cited(prepared: Prepared) -> tuple[str, ...]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event, Thread
 from typing import Unpack
 
 from dpquery.backends import duckdb as backend_door
@@ -16,12 +15,13 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
-from dpquery.engine import asking, cost, data, explained, feeding, pace, receipt
+from dpquery.engine import aim, asking, cost, data, explained, feeding, pace, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
+from dpquery.engine.progress import Progress, ticking
 from dpquery.engine.receipt import JSON
-from dpquery.errors import Error, Fault, Refused, SchemaError
-from dpquery.ledger import Balance, Entry, Ledger, Outcome, Place
+from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
+from dpquery.ledger import Balance, Entry, Ledger, Outcome, Place, Room
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Draft, Feed, Post, Question
@@ -39,13 +39,11 @@ from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import Type
 
-Progress = Callable[[float], None]
 Notice = Callable[[str], None]
 
 # Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
 BLAMELESS = frozenset({"DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
 LATE = GRACE + 1.0  # seconds after its time limit within which a statement that runs into it has ended: its reply leaves after them, in any case
-TICK = 1.0  # seconds between two signs of progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,7 @@ class Prepared:
     bill: Bill
     opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
     params: Mapping[str, str | None] = field(default_factory=dict)
+    aim: aim.Aim | None = None  # where the price was found for an error
 
     @property
     def releases(self) -> Mapping[str, Release]:
@@ -124,12 +123,15 @@ class Session:
                     for word in cost.beforehand(prepared, ledger.room(self.analyst)):
                         notice(word)
                 entry = ledger.charge(self.analyst, prepared.bill.price, record)
+            except OverBudget as over:
+                over.instead = (prepared.aim and prepared.aim.instead) or over.instead
+                raise
             except (Refused, SchemaError, Fault) as failure:
                 failure.source = failure.source or str(sql)
                 if not _of_ledger(failure) and getattr(failure, "entry", None) is None:  # else the ledger knows of it
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
-            with _ticking(progress, grid):
+            with ticking(progress, grid):
                 return self._release(prepared, entry, record, ledger, grid)
 
     def explain(self, sql: str, *, dialect: str = "duckdb", params: Given | None = None, **price: Unpack[asking.Wanted]) -> Explanation:
@@ -148,11 +150,20 @@ class Session:
 
     def _now(self, prepared: Prepared) -> tuple[cost.Now | None, tuple[str, ...]]:
         """What a statement would cost the account now, and what its holder should know; of a ledger that cannot be read, that it cannot."""
+        room = self._room()
+        if room is None:
+            return None, ("What it would cost now is not known: the ledger cannot be read.",)
+        found = cost.now(prepared, room, self.schema.adjacency)
+        if prepared.aim is not None and prepared.aim.instead is not None:
+            found = replace(found, instead=prepared.aim.instead)
+        return found, tuple(cost.beforehand(prepared, room))
+
+    def _room(self) -> Room | None:
+        """What fits into the account now; None where the ledger does not say."""
         try:
-            room = self.ledger.room(self.analyst)
-        except Error as error:
-            return None, (f"What it would cost now is not known: {error.message}.",)
-        return cost.now(prepared, room, self.schema.adjacency), tuple(cost.beforehand(prepared, room))
+            return self.ledger.room(self.analyst)
+        except Error:
+            return None
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
@@ -172,9 +183,12 @@ class Session:
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
-        whole, asks = asking.asks(question, call, self.schema)
+        whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
         drafts = [block.draft for block in question.blocks]
         releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
+        aimed = aim.hit(question, releases, (whole, asks), call, self._room(), self.schema) if call.error else None
+        if aimed is not None:
+            whole, asks = aimed.whole, aimed.asks
         billed = bill(releases, asks, whole, self.schema.adjacency)
         asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
@@ -183,7 +197,7 @@ class Session:
             post.check(how, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
         blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
-        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)))
+        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed)
 
     def _bound(self, draft: Draft, found: Facts) -> Release:
         return bound(draft, found, self.schema.adjacency)
@@ -356,25 +370,3 @@ def _foreseen() -> Iterator[None]:
     except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
         message = "the statement cannot be answered, for a reason that nobody foresaw; nothing was charged"
         raise Refused("UNANSWERABLE", message, instead="a simpler wording; and a report to the makers of dpquery") from None
-
-
-@contextmanager
-def _ticking(progress: Progress | None, grid: Pace) -> Iterator[None]:
-    """Elapsed seconds to `progress` each second, or each quantum, until the reply leaves: never the engine's own measure of how far it is."""
-    if progress is None:
-        yield
-        return
-    now, done = grid.clock.now, Event()
-    start = now()
-
-    def tick() -> None:
-        while not done.wait(grid.quantum or TICK):
-            progress(now() - start)
-
-    thread = Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()

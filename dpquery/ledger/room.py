@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
 
 from dpquery.errors import OverBudget
 from dpquery.ledger import policy
 from dpquery.ledger.model import Account, Amounts, Left
-
-DIGITS: Final = 6  # significant digits of the largest size that fits
-LEAST: Final = -12  # the power of ten below which no size is looked for
+from dpquery.ledger.sizes import edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +61,9 @@ class Room:
             return None
         return policy.account_locked(self.account) if self.locked else policy.over_budget(self.account, self.account, price)
 
-    def largest(self, price: Callable[[Fraction], Amounts], below: Fraction) -> Decimal | None:
-        """The largest size of six significant digits, below one that does not fit, whose price fits; None where none of 1e-12 or more does.
+    def largest(self, price: Callable[[Fraction], Amounts], top: Fraction) -> Decimal | None:
+        """The largest size of six significant digits, up to `top`, whose price fits; None where none of 1e-12 or more does.
 
-        Exact prices are tried, by bisection: the result fits. That a step more does not holds where prices grow with their size.
+        Exact prices are tried: the result fits. That a step more does not holds where prices grow with their size.
         """
-        if self.locked:
-            return None
-        top = _exponent(below)
-        found = next((e for e in range(top, LEAST - 1, -1) if Fraction(10) ** e < below and self.accepts(price(Fraction(10) ** e))), None)
-        if found is None:
-            return None
-        unit = found - DIGITS + 1
-        fits, unfit = 10 ** (DIGITS - 1), 10**DIGITS
-        while unfit - fits > 1:
-            middle = (fits + unfit) // 2
-            size = middle * Fraction(10) ** unit
-            if size < below and self.accepts(price(size)):
-                fits = middle
-            else:
-                unfit = middle
-        return Decimal(fits).scaleb(unit).normalize()
-
-
-def _exponent(size: Fraction) -> int:
-    """The power of ten at or below a size above 0."""
-    exponent = len(str(size.numerator)) - len(str(size.denominator))
-    return exponent if Fraction(10) ** exponent <= size else exponent - 1
+        return None if self.locked else edge(lambda size: self.accepts(price(size)), top)[0]

@@ -4,13 +4,14 @@ from dpquery.mechanisms.bits import BitSource, SystemBits
 from dpquery.mechanisms.card import Noise, Randomness
 from dpquery.mechanisms.choice import choose
 from dpquery.mechanisms.sampler import sample
-from dpquery.mechanisms.tails import deviation, half_width, selection_delta_up, tail_up, threshold
+from dpquery.mechanisms.tails import beyond_up, deviation, half_width, selection_delta_up, tail_up, threshold
 
 __all__ = [
     "BitSource",
     "Noise",
     "Randomness",
     "SystemBits",
+    "beyond_up",
     "choose",
     "deviation",
     "half_width",

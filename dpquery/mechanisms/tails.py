@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from dpquery.mechanisms.card import Noise
@@ -94,6 +94,25 @@ def half_width(noise: Noise, confidence: Fraction) -> int:
     outside = (1 - confidence) / 2
     guess = law_of(noise).near(max(5e-324, min(0.5, float(outside))))
     return _least(lambda t: _tail_up(noise, t, FLOOR_BITS), outside, int(guess)) - 1
+
+
+def beyond_up(draws: Iterable[tuple[Noise, int, int]]) -> Fraction:
+    """M8. The probability that any of several draws goes beyond its width, rounded up.
+
+    Given   noises, each with a width w >= 0 and the number of its draws; all draws are independent.
+    Claim   every draw Z has |Z| <= w with probability at least 1 - the result.
+    Proof   P(|Z| > w) = 2 P(Z >= w + 1), as the law is symmetric, bounded by M1. 1 - (1-q)(1-r) = q + r - q r grows in q and r, so draws may be
+            gathered one noise after the other, those of one by doubling, rounded up each time.
+    Tight   Against sums over all outcomes: test_beyond_is_the_probability_that_any_draw_goes_beyond_its_width
+    Source  M1.
+    """
+    gathered = Fraction(0)
+    for noise, width, count in draws:
+        if width < 0 or count < 0:
+            raise ValueError("widths and numbers of draws are not negative")
+        p = _any_up(min(Fraction(1), 2 * _tail_up(noise, width + 1, FLOOR_BITS)), count)
+        gathered = significant_up(gathered + p - gathered * p)
+    return min(Fraction(1), gathered)
 
 
 def deviation(noise: Noise) -> float:

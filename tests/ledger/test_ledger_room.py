@@ -48,7 +48,7 @@ def test_the_largest_price_that_fits_is_exact_to_six_digits() -> None:
     spent = room("1").after(pure(Fraction("0.7654321")))
     assert spent.largest(pure, Fraction(2)) == Decimal("0.234567")
     assert room("1").largest(pure, Fraction("1.5")) == 1
-    assert spent.largest(pure, Fraction("0.1")) == Decimal("0.0999999"), "below the size that was asked"
+    assert spent.largest(pure, Fraction("0.1234567")) == Decimal("0.1234567"), "up to the size that was asked, whatever its digits"
 
 
 @pytest.mark.parametrize("spent", ["0", "0.001", "0.01"])

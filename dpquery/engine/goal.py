@@ -1,0 +1,91 @@
+"""The error that a caller is content with, as people write it: `50`, `5% of 20000`, `5% of orders.amount`; for all columns, or for one by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpquery.engine.numeral import Amount, amount
+from dpquery.errors import Refused
+from dpquery.schema.model import Schema
+
+PERCENT = re.compile(r"\s*([^\s%]+)\s*%\s*(?:of\s+(\S(?:.*\S)?)\s*)?", re.IGNORECASE | re.DOTALL)
+INSTEAD = "an amount such as 50, or a part of something public such as '5% of 20000' or '5% of orders.amount'"
+Error = Amount | Mapping[str, Amount]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How far off a column may be: `error` in its own units, or that part of the scale `of`; of the column of that name, or of all (None)."""
+
+    column: str | None
+    error: Fraction
+    of: str | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A goal in the column's own units, and in words what it is a part of."""
+
+    error: Fraction
+    of: str | None = None
+
+
+def goals(given: Error | None) -> tuple[Goal, ...]:
+    """The goals of a call; none where it names no error. Refused where they cannot be read."""
+    if given is None:
+        return ()
+    if isinstance(given, Mapping):
+        if not given:
+            raise Refused("BAD_ERROR", "an error is named for no column", instead=INSTEAD)
+        return tuple(_goal(_column(name), one) for name, one in given.items())
+    return (_goal(None, given),)
+
+
+def _column(name: object) -> str:
+    if not isinstance(name, str):
+        raise Refused("BAD_ERROR", "an error is named by its column's name, a text", instead="error={'n': 50}")
+    return name
+
+
+def _goal(column: str | None, given: Amount) -> Goal:
+    part = PERCENT.fullmatch(given) if isinstance(given, str) else None
+    if part is None:
+        return Goal(column, _positive(amount("error", given)))
+    if part[2] is None:
+        raise Refused("BAD_ERROR", "a part in percent is a part of what? The answer itself is not known before it is paid", instead=INSTEAD)
+    return Goal(column, _positive(amount("error", part[1])) / 100, part[2], f"{part[1]}% of {part[2]}")
+
+
+def _positive(error: Fraction | None) -> Fraction:
+    if error is None or error <= 0:
+        raise Refused("BAD_ERROR", "an error must be above 0: no price buys an exact answer", instead=INSTEAD)
+    return error
+
+
+def allowed(goal: Goal, schema: Schema) -> Allowed:
+    """The goal in the column's own units. Refused where its scale is neither a number nor a column with declared bounds."""
+    if goal.of is None:
+        return Allowed(goal.error)
+    scale = next(_scales(goal.of, schema), None)
+    if scale is None:
+        raise Refused("BAD_ERROR", f"`{goal.of[:100]}` is no public scale", instead=INSTEAD)
+    size, what = scale
+    return Allowed(goal.error * size, goal.said + what)
+
+
+def _scales(of: str, schema: Schema) -> Iterator[tuple[Fraction, str]]:
+    """The size of a scale, and what it is."""
+    table, _, column = of.rpartition(".")
+    declared = schema.tables[table].columns.get(column) if table in schema.tables else None
+    if declared is not None and declared.lower is not None and declared.upper is not None and declared.upper > declared.lower:
+        yield Fraction(declared.upper) - Fraction(declared.lower), ", the width of its declared bounds"
+    try:
+        size = abs(amount("error", of) or Fraction(0))
+    except Refused:
+        return
+    if size:
+        yield size, ""
