@@ -61,7 +61,7 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
         (
             f"{HERE}20_races_for_the_budget",
             "test_crash.py::test_of_two_processes_one_gets_the_last_share",
-            "test_ledger_processes.py::test_twelve_processes_at_a_tenth_of_the_cap",
+            "test_ledger_processes.py::test_fifty_processes_at_a_tenth_of_the_cap",
         ),
         "",
     ),

@@ -3,6 +3,7 @@
 ledger_crew.py race FOLDER PROCESSES CHARGES EPSILON    each process charges so often; prints what each of them was granted
 ledger_crew.py share FOLDER PROCESSES SECONDS           each process charges as often as it can; prints how often each did
 ledger_crew.py kill FOLDER                              one process per statement of a charge dies before that statement; prints how many
+ledger_crew.py kills FOLDER TIMES                       processes of three threads that charge are killed; prints the answers, and what was wrong
 ledger_crew.py die FOLDER                               one process charges and dies at once, its files left as they are
 ledger_crew.py fork FOLDER                              parent and child use the one Ledger that the parent opened
 """
@@ -11,11 +12,16 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
+from typing import Any, NoReturn
 
 from ledger_shop import Shop, laplace
 
@@ -98,18 +104,70 @@ def kill(folder: Path) -> int:
         def work(step: int = step) -> str:
             ledger, left = opened(folder), step
 
-            def before(statement: str) -> None:
+            def before(*statement: object) -> None:
                 nonlocal left
                 left -= 1
                 if left == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            ledger._store._connection.set_trace_callback(before)  # type: ignore[attr-defined]
+            watched(ledger._store._connection, before)  # type: ignore[attr-defined]
             return ledger.charge("default", laplace("0.01"), {"step": step}).id
 
         if forked(work)() != -signal.SIGKILL:
             return step - 1
     raise AssertionError("a charge without end")
+
+
+def watched(connection: Any, before: Callable[..., None]) -> None:
+    """`before` is called before each statement."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.set_trace_callback(before)
+        return
+    execute = connection.execute
+
+    def told(*given: object) -> object:
+        before(*given)
+        return execute(*given)
+
+    connection.execute = told
+
+
+def kills(folder: Path, times: int) -> list[object]:
+    """So often three threads charge until their process is killed, at no time in particular: what was wrong afterwards."""
+    answered, spent, wrong = set[str](), Decimal(0), list[object]()
+    for _ in range(times):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            charging(folder, write)
+        os.close(write)
+        told = os.read(read, 32).decode()  # it is at it
+        time.sleep(random.uniform(0, 0.04))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(read) as pipe:
+            told += pipe.read()
+        answered |= {told[i : i + 32] for i in range(0, len(told), 32)}
+        with opened(folder) as ledger:
+            charged = {line.id for line in ledger.entries() if line.event == "charged"}
+            now = ledger.balance("default").spent.epsilon or Decimal(0)
+            wrong += [*(answered - charged), *map(str, ledger.verify())]
+            wrong += [] if now == Decimal("0.0001") * len(charged) and now >= spent else [f"{spent} -> {now}"]
+            spent = now
+    return [len(answered), wrong]
+
+
+def charging(folder: Path, write: int) -> NoReturn:
+    ledger = opened(folder)
+
+    def charge() -> None:
+        while True:
+            os.write(write, ledger.charge("default", laplace("0.0001"), {}).id.encode())
+
+    for _ in range(2):
+        threading.Thread(target=charge).start()
+    charge()
+    raise AssertionError
 
 
 def die(folder: Path) -> object:
@@ -140,6 +198,8 @@ if __name__ == "__main__":
             result = share(Path(folder), int(rest[0]), float(rest[1]))
         case "kill":
             result = kill(Path(folder))
+        case "kills":
+            result = kills(Path(folder), int(rest[0]))
         case "die":
             result = die(Path(folder))
         case "fork":

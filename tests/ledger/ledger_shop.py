@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from dpquery import ledger
 from dpquery.accounting.event import Price
@@ -30,13 +33,17 @@ def caps(epsilon: str, delta: str = "0") -> Caps:
 
 
 class Shop:
-    """A data set in a folder: makes schemas of it and opens its ledger."""
+    """A data set in a folder: makes schemas of it and opens its ledger, a file there, or the database that a file beside the folder names."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str | None = None) -> None:
         self.folder = folder
+        named = folder.with_name(folder.name + ".url")
+        if url is not None:
+            named.write_text(url)
         self.data = folder / "shop.duckdb"
         self.data.write_bytes(b"rows")
         self.path = folder / "shop.ledger"
+        self.place = named.read_text() if named.exists() else self.path
         self._open: list[Ledger] = []
 
     def schema(
@@ -62,11 +69,14 @@ class Shop:
         }
         return Schema(**{**fields, **other})
 
-    def create(self, schema: Schema) -> Path:
-        return ledger.create(schema, fingerprint="f1", identity=["shop.duckdb", 4, 1])
+    def create(self, schema: Schema) -> ledger.Place:
+        return ledger.create(schema, self.place, fingerprint="f1", identity=["shop.duckdb", 4, 1])
 
     def open(self, schema: Schema, **options: Any) -> Ledger:
-        opened = ledger.open(self.path, schema, **options)
+        return self.take(ledger.open(self.place, schema, **options))
+
+    def take(self, opened: Ledger) -> Ledger:
+        """The ledger, which is closed with the shop."""
         self._open.append(opened)
         return opened
 
@@ -75,6 +85,37 @@ class Shop:
         schema = self.schema(**fields)
         self.create(schema)
         return self.open(schema)
+
+    def connect(self) -> Any:
+        """A connection of somebody else, without a transaction."""
+        if isinstance(self.place, str):
+            return psycopg.connect(self.place, autocommit=True)
+        return sqlite3.connect(self.path, isolation_level=None)
+
+    def edit(self, *statements: str) -> None:
+        """The ledger altered from outside, its guards as they were."""
+        if isinstance(self.place, str):
+            with psycopg.connect(self.place) as connection:
+                for statement in ("SET session_replication_role = replica", *statements):
+                    connection.execute(statement.encode())
+            return
+        with sqlite3.connect(self.path) as file:
+            guards = file.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+            for name, _ in guards:
+                file.execute(f"DROP TRIGGER {name}")
+            for statement in (*statements, *(sql for _, sql in guards)):
+                file.execute(statement)
+        file.close()
+
+    def remove(self) -> None:
+        """No ledger is there any more."""
+        if isinstance(self.place, str):
+            with psycopg.connect(self.place) as connection:
+                name = connection.execute("SELECT current_schema()").fetchone()
+                connection.execute(f"DROP SCHEMA {name[0]} CASCADE; CREATE SCHEMA {name[0]}".encode() if name else b"")
+            return
+        for file in self.folder.glob("shop.ledger*"):
+            file.unlink()
 
     def close(self) -> None:
         for opened in self._open:

@@ -8,13 +8,15 @@ import os
 import signal
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ledger_shop import Shop, laplace
 
 from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import Ledger, attendance
-from dpquery.ledger.sqlite import SqliteStore
+
+BOTH_STORES = True
 
 TOLD = ("charged", "released", "failed", "timeout", "interrupted", "refused")
 
@@ -112,23 +114,24 @@ def test_where_nothing_is_certain_nothing_is_settled_or_held_up(without: str, tm
     os.close(handle)
 
 
-def after(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+def after(monkeypatch: pytest.MonkeyPatch, opened: Ledger, when: str) -> None:
     """An interrupt right before, or right after, the next commit."""
-    commit = SqliteStore.commit
+    store: Any = type(opened._store)
+    commit = store.commit
 
-    def interrupted(self: SqliteStore) -> None:
-        monkeypatch.setattr(SqliteStore, "commit", commit)
+    def interrupted(self: object) -> None:
+        monkeypatch.setattr(store, "commit", commit)
         if when == "after":
             commit(self)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SqliteStore, "commit", interrupted)
+    monkeypatch.setattr(store, "commit", interrupted)
 
 
 def test_an_interrupt_right_after_the_charge_names_the_entry(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was read: it counts as no time-out."""
     opened = shop.begin()
-    after(monkeypatch, "after")
+    after(monkeypatch, opened, "after")
     with pytest.raises(Fault) as told:
         opened.charge("default", laplace("0.1"), {})
     charge = next(line for line in opened.entries() if line.event == "charged")
@@ -139,7 +142,7 @@ def test_an_interrupt_right_after_the_charge_names_the_entry(shop: Shop, monkeyp
 
 def test_an_interrupt_before_the_charge_charges_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = shop.begin()
-    after(monkeypatch, "before")
+    after(monkeypatch, opened, "before")
     with pytest.raises(KeyboardInterrupt):
         opened.charge("default", laplace("0.1"), {})
     assert (events(opened), opened.balance("default").entries) == ([], 0)

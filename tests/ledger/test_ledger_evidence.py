@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from base64 import b64encode
 from hashlib import sha256
 
@@ -15,22 +14,15 @@ from dpquery import ledger
 from dpquery.errors import Fault, Refused
 from dpquery.ledger import Ledger, proved, read_key, tree
 
+BOTH_STORES = True
+FILES_ALONE = ("test_an_older_copy_is_found_by_its_checkpoint_alone",)
+
 
 def asked(shop: Shop, times: int = 5) -> Ledger:
     opened = shop.begin()
     for _ in range(times):
         opened.settle(opened.charge("default", laplace("0.1"), {"statement": "SELECT"}).id, "released")
     return opened
-
-
-def written(shop: Shop, *statements: str) -> None:
-    """Writes into the file as somebody with SQLite's shell would."""
-    with sqlite3.connect(shop.path) as connection:
-        for trigger in ("entries_stay", "entries_keep", "accounts_keep"):
-            connection.execute(f"DROP TRIGGER {trigger}")
-        for statement in statements:
-            connection.execute(statement)
-    connection.close()
 
 
 def test_a_checkpoint_is_the_root_of_what_is_exported(shop: Shop) -> None:
@@ -50,7 +42,7 @@ def test_a_log_that_grew_still_holds_its_old_heads(shop: Shop) -> None:
     key = read_key(opened.key().written())
     for head in heads:
         assert opened.verify(head) == ()
-        assert ledger.verify(shop.path, checkpoint=head, key=key) == ()
+        assert ledger.verify(shop.place, checkpoint=head, key=key) == ()
 
 
 def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
@@ -64,8 +56,8 @@ def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
     head = again.checkpoint()
     again.close()
     shutil.copy(copy, shop.path)
-    assert ledger.verify(shop.path) == ()
-    assert "the log was cut off" in str(ledger.verify(shop.path, checkpoint=head)[0])
+    assert ledger.verify(shop.place) == ()
+    assert "the log was cut off" in str(ledger.verify(shop.place, checkpoint=head)[0])
 
 
 def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
@@ -78,10 +70,8 @@ def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
     assert copy.stat().st_mode & 0o777 == 0o600
     assert [file.name for file in copy.parent.iterdir()] == ["monday.ledger"]
     opened.close()
-    for file in shop.folder.glob("shop.ledger*"):
-        file.unlink()
-    shutil.copy(copy, shop.path)
-    restored = shop.open(opened.schema)
+    shop.remove()
+    restored = shop.take(ledger.open(copy, opened.schema))
     assert restored.verify() == ()
     assert restored.balance("default").spent != spent
     assert "the checkpoint has 15 entries, the log 14" in str(restored.verify(head)[0])
@@ -90,7 +80,7 @@ def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
 def test_a_backup_replaces_nothing(shop: Shop) -> None:
     opened = asked(shop, 1)
     with pytest.raises(Refused, match="already"):
-        opened.backup(shop.path)
+        opened.backup(shop.data)
     assert opened.verify() == ()
 
 
@@ -104,7 +94,7 @@ def test_a_log_written_anew_is_found_by_its_checkpoint(shop: Shop) -> None:
     opened = asked(shop)
     head, key = opened.checkpoint(), opened.key()
     opened.close()
-    shop.path.unlink()
+    shop.remove()
     for beside in shop.folder.glob("*.ledger-id"):
         beside.unlink()
     forged = asked(shop)
@@ -117,9 +107,9 @@ def test_an_edited_line_is_found_with_and_without(shop: Shop) -> None:
     opened = asked(shop)
     head = opened.checkpoint()
     opened.close()
-    written(shop, "UPDATE entries SET body = replace(body, '0.1', '0.01') WHERE event = 'charged'")
-    assert ledger.verify(shop.path)
-    found = [str(one) for one in ledger.verify(shop.path, checkpoint=head)]
+    shop.edit("UPDATE entries SET body = replace(body, '0.1', '0.01') WHERE event = 'charged'")
+    assert ledger.verify(shop.place)
+    found = [str(one) for one in ledger.verify(shop.place, checkpoint=head)]
     assert any("were changed" in one or "was changed" in one for one in found)
 
 

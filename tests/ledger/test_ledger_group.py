@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
+import psycopg
 import pytest
 from ledger_shop import Shop, laplace
 
@@ -15,21 +17,24 @@ from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import Ledger, group
 from dpquery.ledger.sqlite import SqliteStore
 
-Commit = Callable[[SqliteStore], None]
-Second = Callable[[Commit, SqliteStore], None]
+BOTH_STORES = True
+
+Commit = Callable[[Any], None]
+Second = Callable[[Commit, Any], None]
 
 
 class Held:
     """Holds the first commit until so many wait, so that all of those share the second; counts commits."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, opened: Ledger, waiting: int, second: Second | None = None) -> None:
-        self.store = opened._store
+        self.store: Any = opened._store
         self.commits = 0
         self.under_way = threading.Event()
         self._waiting, self._second = waiting, second
-        commit = SqliteStore.commit
+        kind: Any = type(self.store)
+        commit = kind.commit
 
-        def held(store: SqliteStore) -> None:
+        def held(store: Any) -> None:
             self.commits += 1
             if self.commits == 1:
                 self.under_way.set()
@@ -39,10 +44,9 @@ class Held:
             else:
                 commit(store)
 
-        monkeypatch.setattr(SqliteStore, "commit", held)
+        monkeypatch.setattr(kind, "commit", held)
 
     def _until_all_wait(self) -> None:
-        assert isinstance(self.store, SqliteStore)
         for _ in range(2000):
             if len(self.store._group._members) > self._waiting:
                 return
@@ -90,7 +94,7 @@ def test_a_work_that_fails_leaves_nothing_and_the_others_stand(shop: Shop, monke
     def failing(tx: group.Tables, account: object) -> None:
         put(tx, account)  # type: ignore[arg-type]
         if next(lines) == 4:  # an account of the third charge, after its line was written
-            raise sqlite3.OperationalError("one statement")
+            tx._execute("SELECT * FROM nothing", ())
 
     monkeypatch.setattr(group.Tables, "put", failing)
     told = [done.exception() for done in gathered(opened, 3, held)]
@@ -101,10 +105,10 @@ def test_a_work_that_fails_leaves_nothing_and_the_others_stand(shop: Shop, monke
 def test_where_the_commit_fails_nobody_is_answered_and_nothing_is_charged(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = shop.begin()
 
-    def full(commit: Commit, store: SqliteStore) -> None:
+    def full(commit: Commit, store: Any) -> None:
         error = sqlite3.OperationalError("disk full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
-        raise error
+        raise error if isinstance(store, SqliteStore) else psycopg.errors.DiskFull()
 
     held = Held(monkeypatch, opened, 4, full)
     told = [done.exception() for done in gathered(opened, 4, held)]
@@ -121,7 +125,7 @@ def test_who_leads_is_interrupted_and_the_others_are_answered(done: bool, shop: 
     """Right before the commit, or right after: each charge is made once, and only the interrupted one hears of the interrupt."""
     opened = shop.begin()
 
-    def interrupted(commit: Commit, store: SqliteStore) -> None:
+    def interrupted(commit: Commit, store: Any) -> None:
         if done:
             commit(store)
         raise KeyboardInterrupt
@@ -137,13 +141,13 @@ def test_who_leads_is_interrupted_and_the_others_are_answered(done: bool, shop: 
 def test_who_waits_is_interrupted(taken: bool, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before its work is under way nothing is charged; later the charge stands, and the interrupt names it."""
     opened = shop.begin()
-    store = opened._store
-    assert isinstance(store, SqliteStore)
+    store: Any = opened._store
+    kind: Any = type(store)
     under_way, leave = threading.Event(), threading.Event()
-    commit, wait = SqliteStore.commit, threading.Event.wait
+    commit, wait = kind.commit, threading.Event.wait
 
-    def held(one: SqliteStore) -> None:
-        monkeypatch.setattr(SqliteStore, "commit", commit)
+    def held(one: Any) -> None:
+        monkeypatch.setattr(kind, "commit", commit)
         under_way.set()
         leave.wait(10)
         commit(one)
@@ -165,7 +169,7 @@ def test_who_waits_is_interrupted(taken: bool, shop: Shop, monkeypatch: pytest.M
 
     leads, waits = threading.Thread(target=asks, name="leads"), threading.Thread(target=asks, name="waits")
     if not taken:
-        monkeypatch.setattr(SqliteStore, "commit", held)
+        monkeypatch.setattr(kind, "commit", held)
         leads.start()
         under_way.wait(10)
         monkeypatch.setattr(threading.Event, "wait", interrupted)
@@ -191,8 +195,8 @@ def test_who_waits_is_interrupted(taken: bool, shop: Shop, monkeypatch: pytest.M
 def test_one_who_waits_too_long_makes_room_for_the_next(shop: Shop) -> None:
     schema = shop.begin().schema
     opened = shop.open(schema, wait=0.05)
-    other = sqlite3.connect(shop.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    other: Any = shop.connect()
+    other.execute("BEGIN; LOCK TABLE turn IN EXCLUSIVE MODE" if isinstance(shop.place, str) else "BEGIN IMMEDIATE")
     told = [done.exception() for done in gathered(opened, 2)]
     assert [one.code for one in told if isinstance(one, Fault)] == ["LEDGER_LOCKED"] * 3
     other.execute("ROLLBACK")

@@ -13,6 +13,8 @@ from dpquery.errors import Fault, OverBudget, Refused
 from dpquery.ledger import Ledger
 from dpquery.ledger.model import Amounts
 
+BOTH_STORES = True
+
 
 def events(opened: Ledger) -> list[str]:
     return [line.event for line in opened.entries()]
@@ -162,7 +164,7 @@ def test_secrets_and_fingerprints_are_not_exported(shop: Shop) -> None:
     schema = shop.schema()
     from dpquery import ledger
 
-    ledger.create(schema, fingerprint="fingerprint-of-the-rows", identity={"size": 123456789})
+    ledger.create(schema, shop.place, fingerprint="fingerprint-of-the-rows", identity={"size": 123456789})
     opened = shop.open(schema)
     assert opened.register("another-fingerprint", {"size": 987654321}) == 2
     key = opened._store.read(lambda tx: tx.secret())

@@ -11,6 +11,8 @@ from dpquery.errors import Fault, OverBudget, Refused, SchemaError
 from dpquery.ledger.model import Amounts
 from dpquery.values.types import Adjacency
 
+BOTH_STORES = True
+
 
 def failure(shop: Shop, **fields: object) -> SchemaError:
     with pytest.raises(SchemaError) as caught:

@@ -18,6 +18,8 @@ from dpquery.errors import OverBudget
 from dpquery.ledger import Amounts, Room
 from dpquery.ledger.model import Account, Kind, Limit
 
+BOTH_STORES = True
+
 
 def room(epsilon: str, delta: str = "0") -> Room:
     cap = Limit(Decimal(epsilon), Decimal(delta))

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from ledger_shop import Shop, laplace
@@ -32,19 +31,6 @@ def used(shop: Shop, charges: int = 5) -> Ledger:
     for i in range(charges):
         opened.charge("default", laplace("0.1"), {"i": i})
     return opened
-
-
-def edit(path: Path, *statements: str) -> None:
-    """The ledger altered from outside, its guards put back."""
-    with sqlite3.connect(path) as connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
-            connection.execute(statement)
-        for _, sql in guards:
-            connection.execute(sql)
-    connection.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"\0" * 8192, b"SQLite format 3\0" + b"\0" * 5000])
@@ -120,7 +106,7 @@ ALTERATIONS = {
 def test_alterations_are_found(shop: Shop, what: str) -> None:
     schema = used(shop).schema
     shop.close()
-    edit(shop.path, ALTERATIONS[what])
+    shop.edit(ALTERATIONS[what])
     assert fault(lambda: shop.open(schema)) == "LEDGER_CORRUPT"
     assert ledger.verify(shop.path)
 
@@ -128,8 +114,7 @@ def test_alterations_are_found(shop: Shop, what: str) -> None:
 def test_lines_that_changed_places_are_found(shop: Shop) -> None:
     schema = used(shop).schema
     shop.close()
-    edit(
-        shop.path,
+    shop.edit(
         "UPDATE entries SET seq = 100 WHERE seq = 6",
         "UPDATE entries SET seq = 6 WHERE seq = 7",
         "UPDATE entries SET seq = 7 WHERE seq = 100",
@@ -175,7 +160,7 @@ def long(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Schema:
 
 def test_a_long_log_is_read_from_its_last_balance_on(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = long(shop, monkeypatch)
-    edit(shop.path, "UPDATE entries SET body = replace(body, '0.1', '0.2') WHERE seq = 6")
+    shop.edit("UPDATE entries SET body = replace(body, '0.1', '0.2') WHERE seq = 6")
     assert shop.open(schema).balance("default").entries == 41
     assert any("line 6 " in str(finding) for finding in ledger.verify(shop.path))
 
@@ -183,7 +168,7 @@ def test_a_long_log_is_read_from_its_last_balance_on(shop: Shop, monkeypatch: py
 @pytest.mark.parametrize("event", ["balanced", "charged", "timeout"])
 def test_the_end_of_a_long_log_is_read_when_opened(shop: Shop, monkeypatch: pytest.MonkeyPatch, event: str) -> None:
     schema = long(shop, monkeypatch)
-    edit(shop.path, f"UPDATE entries SET body = replace(body, '1', '2') WHERE seq = (SELECT max(seq) FROM entries WHERE event = '{event}')")
+    shop.edit(f"UPDATE entries SET body = replace(body, '1', '2') WHERE seq = (SELECT max(seq) FROM entries WHERE event = '{event}')")
     assert fault(lambda: shop.open(schema)) == "LEDGER_CORRUPT"
     assert ledger.verify(shop.path)
 
@@ -245,7 +230,7 @@ def test_an_older_copy_put_in_its_place_while_open(shop: Shop) -> None:
 def test_lines_that_vanish_while_open(shop: Shop) -> None:
     opened = used(shop)
     last = "seq = (SELECT max(seq) FROM entries)"
-    edit(shop.path, f"DELETE FROM entries WHERE {last}", "UPDATE accounts SET epsilon = '0.4', entries = 4")
+    shop.edit(f"DELETE FROM entries WHERE {last}", "UPDATE accounts SET epsilon = '0.4', entries = 4")
     assert fault(lambda: opened.charge("default", laplace("0.1"), {})) == "LEDGER_CORRUPT"
 
 
