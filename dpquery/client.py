@@ -64,8 +64,12 @@ class Connection:
         confidence: Amount | None = None,
         noise: str | None = None,
         error: Error | None = None,
+        fresh: bool = False,
     ) -> Result:
         """The noisy answer, after its price was charged.
+
+        A question that this account asked before, at that price or more, is answered from the store and costs nothing; `fresh=True` draws new noise
+        and pays again.
 
         `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. `params` are the
         values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. `noise` is laplace or gaussian; without
@@ -74,7 +78,7 @@ class Connection:
         or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
         price = _price(epsilon, delta, rho, confidence, noise, error)
-        return Result(self._open.query(_text(sql), dialect=dialect, params=params, notice=_noticed, **price))
+        return Result(self._open.query(_text(sql), dialect=dialect, params=params, fresh=fresh, notice=_noticed, **price))
 
     def explain(
         self,

@@ -39,6 +39,7 @@ Confidence = Annotated[str | None, typer.Option(help="The confidence level of th
 Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
 ERROR = "Instead of a price, how far off the answer may be: 50, '5% of 20000', '5% of orders.amount'; with NAME= one column of it."
 ErrorGoal = Annotated[list[str] | None, typer.Option("--error", help=ERROR, metavar="ERROR")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Draw new noise and pay again, where the answer is stored.")]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]
 
 
@@ -123,6 +124,7 @@ def query(
     error: ErrorGoal = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
+    fresh: Fresh = False,
     form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answer to a file.", metavar="FILE")] = None,
 ) -> None:
@@ -133,7 +135,7 @@ def query(
     price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
-            answer = session.query(text, dialect=dialect, params=params, progress=line, notice=_before, **price)
+            answer = session.query(text, dialect=dialect, params=params, fresh=fresh, progress=line, notice=_before, **price)
         written.write(answer)
 
 

@@ -47,17 +47,13 @@ class Now:
         return {"account": self.account, **fits, "largest": largest, "instead": self.instead}
 
 
-def cost_now(prepared: Prepared) -> Amounts:
-    """What the account would be charged for the statement now."""
-    return Amounts.of(prepared.bill.price)
-
-
-def now(prepared: Prepared, room: Room, adjacency: Adjacency) -> Now:
-    """What the statement would cost the account now, and what would fit where it does not."""
-    price, charged = Amounts.of(prepared.bill.price), cost_now(prepared)
+def now(prepared: Prepared, room: Room, adjacency: Adjacency, stored: bool) -> Now:
+    """What the statement would cost the account now, nothing where it has seen a `stored` answer; and what would fit where that does not."""
+    price = Amounts.of(prepared.bill.price)
+    charged = FREE if stored else price
     unit = "rho" if prepared.ask.rho is not None else "epsilon"
-    fits, refusal = room.count(price), room.refusal(charged)
-    said = Now(room.name, charged, charged == FREE, fits, unit)
+    fits, refusal = room.count(price), None if stored else room.refusal(charged)
+    said = Now(room.name, charged, stored, fits, unit)
     if refusal is None:
         return said
     releases, asks = [block.release for block in prepared.blocks], [replace(block.ask, noise=_same(block)) for block in prepared.blocks]

@@ -81,7 +81,7 @@ def receipt(
         "adjacency": logged["adjacency"],
         "releases": logged["releases"],
         "basis": logged["basis"],
-        **{name: logged[name] for name in ("keys", "tables", "public_tables") if name in logged},
+        **{name: logged[name] for name in ("keys", "tables", "public_tables", "stored") if name in logged},
         "lemmas": logged["lemmas"],
         "software": logged["software"],
         "unsafe_testing": schema.unsafe_testing,

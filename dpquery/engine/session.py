@@ -15,13 +15,14 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
-from dpquery.engine import aim, asking, cost, data, explained, feeding, pace, receipt
+from dpquery.engine import aim, asking, cost, data, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.progress import Progress, ticking
+from dpquery.engine.recall import Again, Asked
 from dpquery.engine.receipt import JSON
 from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
-from dpquery.ledger import Balance, Entry, Ledger, Outcome, Place, Room
+from dpquery.ledger import Balance, Entry, Kept, Ledger, Outcome, Place, Room
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Draft, Feed, Post, Question
@@ -99,12 +100,14 @@ class Session:
         *,
         dialect: str = "duckdb",
         params: Given | None = None,
+        fresh: bool = False,
         progress: Progress | None = None,
         notice: Notice | None = None,
         **price: Unpack[asking.Wanted],
     ) -> Answer:
         """The noisy answer, after its price was charged; of EXPLAIN the explanation, for nothing.
 
+        A question that was answered before is answered from the store, for nothing to who has seen it; `fresh` draws and pays anew.
         Raises Refused, OverBudget, SchemaError or Fault; only a Fault may have been charged. `notice` is told what to know before that.
 
         Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
@@ -119,10 +122,12 @@ class Session:
                 with _foreseen():
                     prepared = self._prepare(sql, asking.call(**price), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
-                if notice is not None:
+                    asked = recall.asked(prepared, self.schema, version)
+                again = None if fresh else recall.again(asked, prepared, self.schema, version, ledger, self.analyst)
+                if again is None and notice is not None:
                     for word in cost.beforehand(prepared, ledger.room(self.analyst)):
                         notice(word)
-                entry = ledger.charge(self.analyst, prepared.bill.price, record)
+                entry = ledger.charge(self.analyst, prepared.bill.price, record) if again is None else again.entry
             except OverBudget as over:
                 over.instead = (prepared.aim and prepared.aim.instead) or over.instead
                 raise
@@ -132,7 +137,9 @@ class Session:
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
             with ticking(progress, grid):
-                return self._release(prepared, entry, record, ledger, grid)
+                if again is not None:
+                    return self._again(again, ledger, grid)
+                return self._release(prepared, entry, record, asked, ledger, grid)
 
     def explain(self, sql: str, *, dialect: str = "duckdb", params: Given | None = None, **price: Unpack[asking.Wanted]) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement, and what it would cost the account now.
@@ -153,10 +160,11 @@ class Session:
         room = self._room()
         if room is None:
             return None, ("What it would cost now is not known: the ledger cannot be read.",)
-        found = cost.now(prepared, room, self.schema.adjacency)
-        if prepared.aim is not None and prepared.aim.instead is not None:
+        stored = self._stored(prepared)
+        found = cost.now(prepared, room, self.schema.adjacency, stored)
+        if prepared.aim is not None and prepared.aim.instead is not None and not stored:
             found = replace(found, instead=prepared.aim.instead)
-        return found, tuple(cost.beforehand(prepared, room))
+        return found, () if stored else tuple(cost.beforehand(prepared, room))
 
     def _room(self) -> Room | None:
         """What fits into the account now; None where the ledger does not say."""
@@ -164,6 +172,11 @@ class Session:
             return self.ledger.room(self.analyst)
         except Error:
             return None
+
+    def _stored(self, prepared: Prepared) -> bool:
+        """Whether the account has seen an answer that serves. Data that was not looked at yet is not looked at for that: then it has none."""
+        version = self.ledger.version_of(data.identity(self.schema), str)
+        return version is not None and recall.free(recall.asked(prepared, self.schema, version), prepared, self.schema, self.ledger, self.analyst)
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
@@ -208,14 +221,24 @@ class Session:
         self.backend.bind(lowered)
         return lowered
 
-    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger, grid: Pace) -> Answer:
+    def _again(self, again: Again, ledger: Ledger, grid: Pace) -> Answer:
+        """A stored answer, finished as this statement wants it. No private row is read; it leaves on the grid like any other."""
+        try:
+            answer = self._finish(again.noisy, dict.fromkeys(again.said), again.prepared, again.entry, again.record, ledger)
+        except Exception:
+            raise Fault("INTERNAL", "the stored answer cannot be shown", instead="fresh=True", entry=again.entry.id) from None
+        grid.wait()
+        return answer
+
+    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger, grid: Pace) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish, wait. Whatever breaks here stays charged.
 
         An interrupt leaves at once: whoever makes it chooses its moment, which so tells nothing. That there was no reply before it may.
         """
         limit = grid.clock.now() + len(prepared.blocks) * float(self.schema.limits.timeout) + LATE
+        kept: Kept | None = None
         try:
-            reply = self._reply(prepared, entry, record, ledger)
+            reply, kept = self._reply(prepared, entry, record, asked, ledger)
             self._let_go(grid)
             grid.wait(limit if isinstance(reply, Fault) and reply.code == "ENGINE_TIMEOUT" else 0.0)
             outcome = _outcome(reply)
@@ -223,21 +246,24 @@ class Session:
             self._drop_backend()
             outcome = "failed" if grid.silent else "interrupted"
             counted = "" if grid.silent else ", and it counts as a time-out"
-            reply = Fault("INTERRUPTED", f"the query was interrupted (the price stays charged{counted})", entry=entry.id)
-        _settle(ledger, entry, outcome)
+            reply, kept = Fault("INTERRUPTED", f"the query was interrupted (the price stays charged{counted})", entry=entry.id), None
+        _settle(ledger, entry, outcome, kept)
         if isinstance(reply, Fault):
             raise reply
         return reply
 
-    def _reply(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger) -> Answer | Fault:
-        """The answer, or what the analyst is told instead; an interrupt alone is raised."""
+    def _reply(
+        self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger
+    ) -> tuple[Answer, Kept | None] | tuple[Fault, None]:
+        """The answer and what is stored of it, or what the analyst is told instead; an interrupt alone is raised."""
         try:
             noisy, said = self._noisy(prepared, record["data_version"], ledger)
-            return self._finish(noisy, said, prepared, entry, record, ledger)
+            kept = recall.kept(asked, prepared, noisy, said, self.schema)
+            return self._finish(noisy, said, prepared, entry, record, ledger), kept
         except KeyboardInterrupt:
             raise
         except BaseException as broken:
-            return _told(broken, entry)
+            return _told(broken, entry), None
 
     def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], dict[str, None]]:
         """The noisy sums of each release, and what is to be said of what they read of each other. Exact ones do not leave this function."""
@@ -356,10 +382,11 @@ def _outcome(reply: Answer | Fault) -> Outcome:
     return "failed" if reply.code in BLAMELESS or _of_ledger(reply) else "timeout"
 
 
-def _settle(ledger: Ledger, entry: Entry, outcome: Outcome) -> None:
-    """The charge has its outcome in the log. Where the ledger fails meanwhile it stays without one, as after a crash: the charge holds either way."""
+def _settle(ledger: Ledger, entry: Entry, outcome: Outcome, kept: Kept | None) -> None:
+    """The charge has its outcome in the log, and what it released is stored. Where the ledger fails meanwhile it has neither, as after a crash: the
+    charge holds either way."""
     with suppress(Fault):
-        ledger.settle(entry.id, outcome)
+        ledger.settle(entry.id, outcome, kept)
 
 
 @contextmanager

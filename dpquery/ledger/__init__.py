@@ -6,6 +6,7 @@ from dpquery.ledger.evidence import Proof, proved
 from dpquery.ledger.ledger import Ledger, open, verify
 from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Left, Limit, Logged, Outcome, Rung
 from dpquery.ledger.room import Room
+from dpquery.ledger.shown import Kept, Seen, Stored
 from dpquery.schema.address import Address, Place, place
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Balance",
     "Entry",
     "Finding",
+    "Kept",
     "Key",
     "Ledger",
     "Left",
@@ -24,6 +26,8 @@ __all__ = [
     "Proof",
     "Room",
     "Rung",
+    "Seen",
+    "Stored",
     "Unsound",
     "create",
     "files",

@@ -9,6 +9,9 @@ from dpquery.ledger import policy
 from dpquery.ledger.chain import MALFORMED, START, commitment, link
 from dpquery.ledger.model import JSON, Account, Finding, Row
 from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, restored, terms
+from dpquery.ledger.reserve import DATASET
+
+PRICE = ("epsilon", "rho", "delta")
 
 
 def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str = START) -> Iterator[Finding]:
@@ -36,6 +39,8 @@ class Reader:
         self.ids: set[str] = set()
         self.charged: dict[str, str] = {}  # id -> the account that pays
         self.settled: set[str] = set()
+        self.open: dict[str, JSON] = {}  # what a charge cost that has no outcome yet
+        self.stored: dict[str, JSON] = {}  # what the charges cost whose answers are stored
         self.versions = 0
         self.format = FORMAT
         self.capped = False  # known from the first line only
@@ -96,18 +101,31 @@ class Reader:
         """ValueError where a charge has two outcomes, an outcome no charge, or a data version another number than the next."""
         if body["event"] == "charged":
             self.charged[body["id"]] = body["accounts"][0]
+            self.open[body["id"]] = [body[name] for name in PRICE]
         elif body["event"] in OUTCOMES:
             self._outcome(body["entry"], body["account"])
+            cost = self.open.pop(body["entry"], None)
+            if "stored" in body:
+                self.stored[body["entry"]] = cost
         elif body["event"] == "upgraded":
             if self.whole and not self.format < body["format"] <= FORMAT:
                 raise ValueError("formats out of order")
             self.format = body["format"]
         elif self.format == OLDEST and body["event"] in LATER:
             raise ValueError("an event that its format does not have")
+        elif body["event"] == "shown":
+            self._shown(body)
         elif body["event"] == "registered":
             self.versions += 1
             if body["version"] != self.versions:
                 raise ValueError("data versions out of order")
+
+    def _shown(self, body: Mapping[str, JSON]) -> None:
+        if DATASET in body["accounts"]:
+            raise ValueError("a stored answer is charged to the data set again")
+        cost = self.stored.get(body["of"])
+        if cost != [body[name] for name in PRICE] and (cost is not None or self.whole):  # else it was stored before what was read
+            raise ValueError("a stored answer is shown that is none, or for another price than it cost")
 
     def _outcome(self, entry: str, account: str) -> None:
         if entry in self.settled:

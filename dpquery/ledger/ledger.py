@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, stores, versions
+from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, shown, stores, versions
 from dpquery.ledger.chain import canonical, commitment
 from dpquery.ledger.checkpoint import Key
+from dpquery.ledger.entries import amounts_of, line, plain, refused
 from dpquery.ledger.evidence import Proof
 from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
 from dpquery.ledger.room import Room
+from dpquery.ledger.shown import Kept, Stored
 from dpquery.ledger.store import Store, Transaction
 from dpquery.schema.address import Place, place
 from dpquery.schema.model import Schema
@@ -25,7 +26,6 @@ from dpquery.schema.model import Schema
 T = TypeVar("T")
 PAGE: Final = 1000  # lines of the log read at a time
 BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most, about
-KEPT: Final = 200  # characters of a refused statement: it costs nothing, so a log must not grow by much of what anybody writes
 
 
 class Ledger:
@@ -41,22 +41,28 @@ class Ledger:
 
     # ---- questions -------------------------------------------------------------------------------------------------------------
 
-    def charge(self, analyst: str, price: Price, record: Mapping[str, JSON]) -> Entry:
+    def charge(self, analyst: str, price: Price, record: Mapping[str, JSON], of: str | None = None) -> Entry:
         """The entry of a charge that is on the disk: from here on the question may be answered. Nothing refunds it.
 
+        With `of`, the charge of a stored answer at that price, the analyst and the group pay for being shown it, and the data set nothing (B8).
         Raises OverBudget where an account has no room or is locked (logged, nothing charged), Refused UNKNOWN_ANALYST, or a Fault: one that names
         the entry where an interrupt came right after the charge.
         """
-        keys, amounts, record, name = reserve.route(self.schema, analyst), _amounts(price), _plain(record), log.new_id()
+        keys, amounts, record, name = reserve.route(self.schema, analyst), amounts_of(price), plain(record), log.new_id()
 
         def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
-            accounts = [self._account(tx, key) for key in keys]
+            accounts = [self._account(tx, key) for key in (keys if of is None else keys[:-1])]
+            known = None if of is None else shown.sold(tx, of, keys[0], amounts)
+            if known is not None:
+                return known, accounts[0]
             refusal = self._refusal(accounts, amounts)
             if refusal is not None:
-                log.append(tx, _refused(analyst, keys[:1], record, refusal.code, amounts))
+                log.append(tx, refused(analyst, keys[:1], record, refusal.code, amounts))
                 return refusal
-            charged = {"id": name, "event": "charged", "analyst": analyst, "accounts": list(keys), **amounts.as_dict(), "record": record}
-            row, after = log.append(tx, charged, accounts)
+            paying = {"analyst": analyst, "accounts": [one.key for one in accounts], **amounts.as_dict(), "record": record}
+            row, after = log.append(tx, {"id": name, **({"event": "charged"} if of is None else {"event": "shown", "of": of}), **paying}, accounts)
+            if of is not None:
+                tx.show(of, keys[0], name)
             return row, after[0]
 
         try:
@@ -64,7 +70,8 @@ class Ledger:
         except KeyboardInterrupt:
             if self._read(lambda tx: tx.row(name)) is None:
                 raise
-            self.settle(name, "failed")
+            if of is None:
+                self.settle(name, "failed")
             raise Fault("INTERRUPTED", "the query was interrupted before it ran (the price stays charged)", entry=name) from None
         if isinstance(done, OverBudget):
             raise done
@@ -77,11 +84,11 @@ class Ledger:
             own = reserve.route(self.schema, analyst)[:1]
         except Refused:
             own = ()
-        content = _refused(analyst, own, _plain(record), str(record.get("code", "REFUSED")), Amounts())
+        content = refused(analyst, own, plain(record), str(record.get("code", "REFUSED")), Amounts())
         return self._write(lambda tx: log.append(tx, content)[0].id)
 
-    def settle(self, entry: str, outcome: Outcome) -> None:
-        """How the charge `entry` ended, as a further entry. A time-out counts against the account. The charge stays."""
+    def settle(self, entry: str, outcome: Outcome, answer: Kept | None = None) -> None:
+        """How the charge `entry` ended, as a further entry; with it `answer` is stored. A time-out counts against the account. The charge stays."""
 
         def work(tx: Transaction) -> None:
             charge, before = tx.row(entry), tx.outcome(entry)
@@ -91,7 +98,10 @@ class Ledger:
                 raise Fault("LEDGER_FAILED", "the charge has another outcome already", entry=entry)
             if before is None:
                 payer = json.loads(charge.body)["accounts"][0]
-                log.append(tx, {"event": outcome, "entry": entry, "account": payer}, [self._account(tx, payer)])
+                said = {} if answer is None else {"stored": answer.as_dict()}
+                log.append(tx, {"event": outcome, "entry": entry, "account": payer, **said}, [self._account(tx, payer)])
+                if answer is not None:
+                    shown.keep(tx, entry, payer, answer)
 
         self._write(work)
 
@@ -107,6 +117,15 @@ class Ledger:
 
         with self._store.attended(left_behind):
             yield
+
+    def stored(self, analyst: str, question: str) -> tuple[Stored, ...]:
+        """The stored answers to a question: those that the account has seen, the dearest first, then others'; of equals the latest first."""
+        key = reserve.route(self.schema, analyst)[0]
+        return self._read(lambda tx: shown.stored(tx, question, key))
+
+    def content(self, answer: Stored) -> bytes | None:
+        """What was stored; None where it is gone."""
+        return self._read(lambda tx: shown.content(tx, answer.charge))
 
     # ---- accounts --------------------------------------------------------------------------------------------------------------
 
@@ -164,7 +183,7 @@ class Ledger:
     def entries(self, analyst: str | None = None) -> Iterator[Logged]:
         """The log's lines in order: all of them, for the owner; or those of one analyst's questions."""
         for row in self._rows():
-            logged = _logged(row)
+            logged = line(row)
             if analyst is None or logged.body.get("analyst") == analyst:
                 yield logged
 
@@ -326,7 +345,7 @@ def _compared(tx: Transaction, checkpoint: str, key: Key | None) -> tuple[Findin
 
 
 def _findings(tx: Transaction) -> tuple[Finding, ...]:
-    found = tuple(audit.findings(tx.rows(1), tx.accounts()))
+    found = (*audit.findings(tx.rows(1), tx.accounts()), *shown.findings(tx))
     try:
         tx.secret()
     except ValueError as gone:
@@ -362,31 +381,3 @@ def _brought_up(tx: Transaction, schema: Schema) -> None:
     if tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY:
         held = replay.balanced(tuple(tx.accounts().values()))
         log.append(tx, {"event": "balanced", "accounts": held, "versions": len(tx.registered())})
-
-
-def _amounts(price: Price) -> Amounts:
-    try:
-        return Amounts.of(price)
-    except ValueError:
-        raise Refused("BAD_PRICE", "a price cannot be negative") from None
-
-
-def _plain(record: Mapping[str, JSON]) -> JSON:
-    """The record as JSON holds it. TypeError or ValueError, before anything is written, for what is not JSON."""
-    return json.loads(canonical(dict(record)))
-
-
-def _refused(analyst: str, own: tuple[str, ...], record: JSON, code: str, asked: Amounts) -> dict[str, JSON]:
-    """The content of a refused question's entry: it costs nothing; `asked` is the price that did not fit.
-
-    Of the record it keeps the beginning of the statement, its length and its hash.
-    """
-    statement, nothing = str(record.get("statement", "")), Amounts().as_dict()
-    digest = sha256(statement.encode(errors="surrogatepass")).hexdigest()
-    kept = {"statement": statement[:KEPT], "characters": len(statement), "sha256": digest}
-    return {"event": "refused", "analyst": analyst, "accounts": list(own), "code": code, "asked": asked.as_dict(), **nothing, "record": kept}
-
-
-def _logged(row: Row) -> Logged:
-    body = json.loads(row.body)
-    return Logged(row.seq, row.id, body["time"], row.event, commitment(row.body), body)

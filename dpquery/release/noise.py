@@ -56,7 +56,7 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
 
 def _all(keys: Sequence[Row], places: Sequence[int | None], exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
     columns = [_noised(_column(exact, part, places, each), priced, part, bits, each) for part, each in enumerate(numbers)]
-    return _sorted(keys, columns, numbers)
+    return in_order(keys, columns, numbers)
 
 
 def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int) -> list[int]:
@@ -103,10 +103,11 @@ def _selected(exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSou
         [noisy_count[i] for i in kept] if part == units else _noised(_column(exact, part, kept, each), priced, part, bits, each)
         for part, each in enumerate(numbers)
     ]
-    return _sorted([exact.keys[i] for i in kept], columns, numbers)
+    return in_order([exact.keys[i] for i in kept], columns, numbers)
 
 
-def _sorted(keys: Sequence[Row], columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Noisy:
+def in_order(keys: Sequence[Row], columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Noisy:
+    """The groups sorted by key, NULL last, with their integers: `numbers` of each part to a group."""
     order = sorted(range(len(keys)), key=lambda i: tuple((value is None, value) for value in keys[i]))
     made = (tuple(z for i in order for z in column[i * each : (i + 1) * each]) for column, each in zip(columns, numbers, strict=True))
     return Noisy(tuple(keys[i] for i in order), tuple(made))

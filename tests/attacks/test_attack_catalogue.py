@@ -63,7 +63,7 @@ def test_attack_01_low_bits_of_noisy_floats(ordinary: Session) -> None:
     """Noise is drawn on the grid of the sum: every released float is a whole number of steps, so that its support tells of nothing."""
     sql = "SELECT k, sum(x) FROM visits WHERE k IN (0, 1, 2, 3, 4, 9) GROUP BY k"
     step = Fraction(shown(ordinary, sql, epsilon="0.25")["releases"][0]["step"])
-    values = [value for _ in range(3) for _, value in rows(ordinary, sql, epsilon="0.25", delta=0)]
+    values = [value for _ in range(3) for _, value in rows(ordinary, sql, epsilon="0.25", delta=0, fresh=True)]
     assert len(values) == len(set(values)) == 18
     assert all((Fraction(value) / step).denominator == 1 for value in values)
 
@@ -261,27 +261,36 @@ def test_attack_11_files_and_network(source: str, whole: Session) -> None:
 
 
 def test_attack_12_averaging(ordinary: Session) -> None:
-    """Asking again, or the same in other words, is charged again: no average comes for less than its sum."""
-    variants = [
+    """Asking again shows the same noise, in other words of the same question too; what is drawn anew is charged: no average comes for less."""
+    spellings = [
         "SELECT count(*) FROM visits WHERE x < 5",
-        "SELECT count(*) FROM visits WHERE NOT x >= 5",
         "SELECT count(*) AS n FROM visits AS v WHERE 5 > v.x",
-        "select COUNT(*) from VISITS where (x) < 5.0",
+        "select COUNT(*) from VISITS where (x) < 5",
+        "SELECT n FROM (SELECT count(*) AS n FROM visits v WHERE v.x < 5) AS t",
     ]
-    for _ in range(5):
-        for sql in variants:
-            ordinary.query(sql, epsilon="0.1", delta=0)
+    reworded = ["SELECT count(*) FROM visits WHERE NOT x >= 5", "SELECT count(*) FROM visits WHERE x < 5 OR x < 4"]
+    seen = [one(ordinary, sql, epsilon="0.1", delta=0) for _ in range(5) for sql in spellings[::-1]]
+    assert len(set(seen)) == 1
+    assert ordinary.budget().spent.epsilon == Decimal("0.1")
+    for sql in reworded:
+        one(ordinary, sql, epsilon="0.1", delta=0)
+    assert ordinary.budget().spent.epsilon == Decimal("0.3")
+    for _ in range(17):
+        one(ordinary, spellings[0], epsilon="0.1", delta=0, fresh=True)
     assert ordinary.budget().spent.epsilon == 2
-    for sql in variants:
-        assert code(ordinary, sql, epsilon="0.1", delta=0) == "OVER_BUDGET"
+    for sql in (*spellings, *reworded):
+        assert code(ordinary, sql, epsilon="0.1", delta=0, fresh=True) == "OVER_BUDGET"
+        assert one(ordinary, sql, epsilon="0.1", delta=0) is not None, "what was seen stays free"
 
 
 def test_attack_13_stored_answers_across_versions(ordinary: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is stored as yet: each answer is drawn anew, says of which data version it is, and is that of the version."""
+    """A stored answer is shown as it was released, and says so, as long as its data version is the one at hand; after that nothing old is shown."""
     answers = [ordinary.query("SELECT sum(x) FROM visits", epsilon="0.1", delta=0) for _ in range(3)]
-    assert len({str(answer.table.to_pylist()) for answer in answers}) == 3
+    assert len({str(answer.table.to_pylist()) for answer in answers}) == 1
     assert {answer.receipt["data_version"] for answer in answers} == {1}
-    assert len({answer.receipt["entry"] for answer in answers}) == 3
+    assert len({answer.receipt["entry"] for answer in answers}) == 1
+    assert ["stored" in answer.receipt for answer in answers] == [False, True, True]
+    assert any("stored answer" in said for said in answers[1].warnings)
     monkeypatch.setattr("dpquery.release.noise.sample", noise_of(0))
     people_ = "SELECT count(*) FROM people"
     assert one(ordinary, people_, epsilon="0.1", delta=0) == 40
@@ -295,7 +304,10 @@ def test_attack_13_stored_answers_across_versions(ordinary: Session, monkeypatch
     assert check(ordinary.schema.file, register=True).version == 2
     later = ordinary.query(people_, epsilon="0.1", delta=0)
     assert (later.table.to_pylist(), later.receipt["data_version"]) == ([{"count_star()": 41}], 2)
-    assert ordinary.budget().spent.epsilon == Decimal("0.5"), "what was spent on the old version counts for the new one"
+    assert ordinary.budget().spent.epsilon == Decimal("0.3"), "what was spent on the old version counts for the new one"
+    assert "stored" not in later.receipt
+    again = ordinary.query("SELECT sum(x) FROM visits", epsilon="0.05", delta=0)
+    assert "stored" not in again.receipt, "a cheaper repeat too is asked anew"
 
 
 def test_attack_14_refusals_that_depend_on_the_data(pair: Pair, tmp_path: Path) -> None:
@@ -321,9 +333,13 @@ def test_attack_14_refusals_that_depend_on_the_data(pair: Pair, tmp_path: Path) 
 
 
 def test_attack_15_noise_that_cancels(ordinary: Session) -> None:
-    """Two statements never share noise; in one statement the same aggregate is one release, whatever stands around it."""
-    first, second = (one(ordinary, sql, epsilon="0.1", delta=0) for sql in ("SELECT sum(x) FROM visits", "SELECT sum(x) + 0 FROM visits"))
-    assert first != second
+    """Two draws never share noise; the same aggregate is one release, in one statement or in two, whatever stands around it."""
+    first, second, third = (
+        one(ordinary, sql, epsilon="0.1", delta=0, fresh=fresh)
+        for sql, fresh in (("SELECT sum(x) FROM visits", False), ("SELECT sum(x) + 0 FROM visits", False), ("SELECT sum(x) + 0 FROM visits", True))
+    )
+    assert first == second != third
+    assert ordinary.budget().spent.epsilon == Decimal("0.2")
     ((a, b),) = rows(ordinary, "SELECT sum(x), sum(x) + 0 FROM visits", epsilon="0.1", delta=0)
     assert a == b
     assert len(shown(ordinary, "SELECT sum(x), sum(x) + 0, count(*) FROM visits")["releases"]) == 2
@@ -396,7 +412,7 @@ def test_attack_20_races_for_the_budget(ordinary: Session) -> None:
             for _ in range(3):
                 barrier.wait(60)
                 try:
-                    outcomes.append(session.query(COUNT, epsilon="0.4", delta=0).receipt["entry"])
+                    outcomes.append(session.query(COUNT, epsilon="0.4", delta=0, fresh=True).receipt["entry"])
                 except OverBudget as refused:
                     outcomes.append(refused.code)
 
@@ -418,7 +434,7 @@ def test_attack_21_ledgers_that_forget(ordinary: Session, tmp_path: Path) -> Non
     ledger = schema.with_suffix(".ledger")
     spent = []
     for _ in range(2):
-        ordinary.query(COUNT, epsilon="0.5", delta=0)
+        ordinary.query(COUNT, epsilon="0.5", delta=0, fresh=True)
         refused(ordinary, "SELECT max(x) FROM visits")
         with people.opened(schema) as (again,):
             spent += [ordinary.budget().spent.epsilon, again.budget().spent.epsilon]
@@ -438,7 +454,7 @@ def test_attack_21_ledgers_that_forget(ordinary: Session, tmp_path: Path) -> Non
     named.with_suffix(".ledger").unlink()
     copy = tmp_path / "copy"
     copy.write_bytes(ledger.read_bytes())
-    ordinary.query(COUNT, epsilon="0.5")
+    ordinary.query(COUNT, epsilon="0.5", fresh=True)
     copy.replace(ledger)
     with pytest.raises(Error) as failed:
         ordinary.query(COUNT, epsilon="0.5")
@@ -457,13 +473,13 @@ def test_attack_21_ledgers_that_forget(ordinary: Session, tmp_path: Path) -> Non
 def test_attack_22_budgets_in_floating_point(ordinary: Session) -> None:
     """A tenth twenty times is two, exactly; what is no finite positive number is no price."""
     for _ in range(10):
-        ordinary.query(COUNT, epsilon=0.1, delta=0)
-        ordinary.query(COUNT, epsilon="0.1", delta=0)
+        ordinary.query(COUNT, epsilon=0.1, delta=0, fresh=True)
+        ordinary.query(COUNT, epsilon="0.1", delta=0, fresh=True)
     assert ordinary.budget().spent.epsilon == 2
     assert ordinary.budget().left.epsilon == 0
     for epsilon in (1e-320, float("nan"), float("inf"), -1, "1e308", "1e-1 ", True, Decimal("NaN")):
         assert code(ordinary, COUNT, epsilon=epsilon) in ("BAD_PRICE", "EPSILON_TOO_LARGE")
-    assert code(ordinary, COUNT, epsilon="1e-50", delta=0) == "OVER_BUDGET"
+    assert code(ordinary, COUNT, epsilon="1e-50", delta=0, fresh=True) == "OVER_BUDGET"
 
 
 def test_attack_23_metadata(pair: Pair, whole: Session) -> None:
