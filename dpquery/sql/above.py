@@ -18,7 +18,7 @@ from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates, quantiles
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
-from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Cell
@@ -68,7 +68,7 @@ class Above(Lifter):
             seen = self.scope.find(node)
             return None if seen is None else self._key_of(seen.value)
         try:
-            return self._key_of(expression(node, self.scope, "SELECT"))
+            return self._key_of(expression(node, self.below_sums(), "SELECT"))
         except Refused:
             return None
 
@@ -79,7 +79,7 @@ class Above(Lifter):
         """A name that is no key: an alias of SELECT where the engine looks there, else refused."""
         name, table = column_name(node, self.statement.source)
         seen = self.scope.find(node)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        alias = self.named(node)
         if alias is not None and (seen is None or where is not Where.SELECT):
             return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
@@ -95,7 +95,7 @@ class Above(Lifter):
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         """The aggregate's column; the same aggregate is asked for once."""
-        made = aggregates.ask(self.statement, node, replace(self.scope, aliases=self.aliases), self.rel)
+        made = aggregates.ask(self.statement, node, self.below_sums(), self.rel)
         made = quantiles.by_rank(made) if self.choices else made
         for known in self.asks:
             if _same(known, made):

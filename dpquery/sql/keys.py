@@ -22,7 +22,7 @@ from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.bins import MOST, bins
 from dpquery.sql.fields import take
 from dpquery.sql.listed import alternatives, results
-from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name, fold, meant
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
@@ -82,16 +82,27 @@ def grouped(statement: Statement, group: exp.Group, items: Sequence[tuple[str, e
     if everything and names:
         raise statement.refuse("GROUP_BY_ALL", "GROUP BY ALL beside other keys is not supported", group, "GROUP BY ALL, or the keys by name")
     if everything:
-        return items_without_aggregates(items)
+        return items_without_aggregates(items, scope)
     found: list[tuple[str, exp.Expr]] = []
     for node in _flat(names or ()):
         found.append(_one(statement, node, items, scope))
     return tuple(found)
 
 
-def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> tuple[tuple[str, exp.Expr], ...]:
-    """What GROUP BY ALL means: every item of SELECT that holds no aggregate and no window, but is no literal."""
-    return tuple((name, node) for name, node in items if not _above(node) and not isinstance(bare(node), exp.Literal))
+def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[tuple[str, exp.Expr], ...]:
+    """What GROUP BY ALL means: every item of SELECT that holds no aggregate and no window, nor the name of one that does, but is no literal."""
+    found, names = list[tuple[str, exp.Expr]](), set[str]()
+    for name, node in items:
+        if _above(node) or any(_names(one, names, scope) for one in node.find_all(exp.Column)):
+            names.add(fold(name))
+        elif not isinstance(bare(node), exp.Literal):
+            found.append((name, node))
+    return tuple(found)
+
+
+def _names(node: exp.Column, names: set[str], scope: Scope) -> bool:
+    """Whether it is one of these aliases, and no column."""
+    return not node.table and fold(node.name) in names and not scope.frame.find(node.name)
 
 
 def _above(node: exp.Expr) -> bool:
@@ -123,6 +134,7 @@ def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Ex
         if scope.find(inner) is None and table is None:
             for alias, item in items:
                 if fold(alias) == fold(name):
+                    meant(statement, inner, {fold(name): item})
                     return alias, item
         return title(inner), inner
     return title(node), node

@@ -175,8 +175,7 @@ class Over(Lifter):
     def _column(self, node: exp.Column, where: Where) -> exp.Expr:
         """A column of the relations, or an alias of SELECT where the engine looks there."""
         seen = self.scope.find(node)
-        name, table = column_name(node, self.statement.source)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        alias = self.named(node)
         if alias is not None and (seen is None or where in (Where.ORDER, Where.QUALIFY)):
             return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
@@ -259,15 +258,28 @@ class Grouped(Lifter):
             return None
         if isinstance(node, exp.Column) and self.scope.find(node) is None:
             return None
-        if any(isinstance(one, exp.Query | exp.Window) or self._asks(one) for one in node.walk()):
+        if self._above_keys(node):
             return None
         text = written(self.below.lift(node, Where.HAVING))
         place = next((i for i, key in enumerate(self.keys) if written(key) == text), None)
         return None if place is None else exp.column(f"k{place}", table="t")
 
+    def _above_keys(self, node: exp.Expr) -> bool:
+        """Whether it holds an aggregate, a window or a subquery, or the alias of what does."""
+        waiting, seen = [node], set[str]()
+        while waiting:
+            for one in waiting.pop().walk():
+                if isinstance(one, exp.Query | exp.Window) or self._asks(one):
+                    return True
+                alias = self.named(one) if isinstance(one, exp.Column) and self.scope.find(one) is None else None
+                if alias is not None and fold(one.name) not in seen:
+                    seen.add(fold(one.name))
+                    waiting.append(alias)
+        return False
+
     def _column(self, node: exp.Column, where: Where) -> exp.Expr:
-        name, table = column_name(node, self.statement.source)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        name, _ = column_name(node, self.statement.source)
+        alias = self.named(node)
         if alias is not None and (self.scope.find(node) is None or where is not Where.SELECT):
             return self.enclosed(self.lift(alias, where, lists=True))
         if self.scope.find(node) is None:

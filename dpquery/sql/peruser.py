@@ -19,7 +19,7 @@ from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, repl
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.fields import peek, take, unread, unset
-from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, fold
+from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, aliased, note
 from dpquery.sql.options import rows_in_group
 from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
@@ -192,8 +192,9 @@ class Level:
             raise self.statement.refuse("STAR", "a star beside GROUP BY is not supported", star, "the keys by name")
         named = [(name or title(inner), inner) for name, inner, _ in items]
         below = self.rel
+        scope = replace(self.scope, aliases=aliased((name, inner) for name, inner, _ in items))
         for _, key in grouping.grouped(self.statement, clause, named, self.scope):
-            self._key(key)
+            self._key(key, scope)
         made = tuple((column, value) for value, column in self.keys.items() if isinstance(column, Column) and column != value)
         columns_ = tuple(column for column in self.keys.values() if isinstance(column, Column))
         below = Compute(below, made) if made else below
@@ -203,8 +204,8 @@ class Level:
         self.rel = Group(below, columns_, ())
         self.visible = {column.id for column in columns_}
 
-    def _key(self, node: exp.Expr) -> None:
-        value = expression(node, self.scope, "GROUP BY")
+    def _key(self, node: exp.Expr, scope: Scope) -> None:
+        value = expression(node, scope, "GROUP BY")
         if value.type.kind in (Kind.INTERVAL, Kind.NULL):
             raise self.statement.refuse("KEY_TYPE", f"a key cannot be of type {value.type}", node, "a CAST to another type")
         if value not in self.keys and not isinstance(value, Literal):  # a literal keeps nothing apart, and has to stay one inside functions
@@ -212,7 +213,7 @@ class Level:
 
     def keep(self, node: exp.Expr, items: Sequence[Spelled], clause: str) -> None:
         """The rows for which a condition is true."""
-        aliases = {fold(name): inner for name, inner, star in reversed(items) if name and star is None}
+        aliases = aliased((name, inner) for name, inner, star in items if star is None)
         predicate = self._read(node, aliases, clause, condition, windows=clause != "HAVING")
         self.rel = Keep(self.rel, predicate)
 
@@ -222,8 +223,8 @@ class Level:
         for name, inner, star in items:
             value = star if star is not None else self._read(inner, dict(aliases), "a subquery's SELECT", expression)
             found.append((name or title(inner), inner, value))
-            if name and star is None:
-                aliases.setdefault(fold(name), inner)
+            if star is None:
+                note(aliases, name, inner)
         return tuple(found)
 
     def _read(self, node: exp.Expr, aliases: Mapping[str, exp.Expr], clause: str, reader: Reader, windows: bool = True) -> Scalar:
