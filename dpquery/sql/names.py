@@ -22,6 +22,7 @@ from dpquery.sql.refuse import called_before, near, place, position_of, refuse
 
 MADE = "made"  # in the meta of a column that stands in place of an aggregate, a window or a subquery: what holds its result
 DOUBLED = "doubled"  # in the meta of an expression whose alias another one of the same SELECT has, too
+MOST_WINDOWS = 64  # within a unit, with the expressions that they read: each is a step of its own, and the engine's planning is quadratic in them
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
 
 
@@ -57,6 +58,7 @@ class Statement:
     ids: Iterator[int] = field(default_factory=count)
     publics: Iterator[int] = field(default_factory=lambda: count(1))
     relations: Iterator[int] = field(default_factory=lambda: count(1))
+    windows: list[int] = field(default_factory=list)  # columns of windows below the noise, and of expressions that these read
     used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
     reports: set[int] = field(default_factory=set)  # of `used`, those with a report_format
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node

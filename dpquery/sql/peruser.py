@@ -19,7 +19,7 @@ from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, repl
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.fields import peek, take, unread, unset
-from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, aliased, note
+from dpquery.sql.names import MADE, MOST_WINDOWS, Frame, Origin, Scope, Statement, aliased, note
 from dpquery.sql.options import rows_in_group
 from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
@@ -274,6 +274,9 @@ class Level:
         if not self.alike and self.number is None:
             self.number = self._numbered()
         item, partition, order, frame = window(statement, node, self._inner, self._column, self._own, self.number)
+        if len(statement.windows) >= MOST_WINDOWS:
+            message = f"more than {MOST_WINDOWS} windows inside a unit and expressions that they read"
+            raise statement.refuse("TOO_COMPLEX", message, node, "fewer of them, or columns in place of expressions")
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
             raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
@@ -284,6 +287,7 @@ class Level:
             counts = None if item.value is not None or rows is None else Interval(Fraction(1), Fraction(max(rows, 1)))
             made = Column(next(statement.ids), title(node), item.type, item.value.declared if item.value is not None else counts)
         self.rel = Windowed(self.rel, made, item, partition, order, frame)
+        statement.windows.append(made.id)
         if self.visible is not None:
             self.visible.add(made.id)
         return made
@@ -318,7 +322,8 @@ class Level:
         if isinstance(value, Column):
             return value
         made = as_column(self.statement, "term", value)
-        self.rel = Compute(self.rel, ((made, value),))
+        self.statement.windows.append(made.id)
+        self.rel = _computed(self.rel, made, value)
         if self.visible is not None:
             self.visible.add(made.id)
         return made
@@ -365,3 +370,15 @@ def _with_item(rel: Private, group: Group, item: tuple[Column, Reduction]) -> Pr
     if isinstance(rel, Keep | Compute | Windowed | Lookup):
         return replace(rel, input=_with_item(rel.input, group, item))
     raise AssertionError("HAVING, windows and values alone stand above the groups")
+
+
+def _computed(rel: Private, made: Column, value: Scalar) -> Private:
+    """The relation with one more column, beside those that it has already and below windows whose columns it does not read: each step costs time."""
+    reads = columns(value)
+    match rel:
+        case Windowed(input=below, column=column, partition=by) if by and column not in reads:
+            return replace(rel, input=_computed(below, made, value))
+        case Compute(items=items) if reads.isdisjoint(column for column, _ in items):
+            return replace(rel, items=(*items, (made, value)))
+        case _:
+            return Compute(rel, ((made, value),))
