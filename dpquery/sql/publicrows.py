@@ -85,7 +85,9 @@ class Groups:
         kept = "" if where is None else f" WHERE {public.text_of(where, self.scope, self.called)}"
         by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(self.keys)))}" if self.keys else ""
         texts = ", ".join(f"{text} AS c{i}" for i, text in enumerate(self.texts))
-        return Open(f"SELECT {texts} FROM ({self.side.sql}) AS q{kept}{by}", tuple(self.made), Frame((Source("", ()),)), self.side.tables)
+        return Open(
+            f"SELECT {texts} FROM ({self.side.sql}) AS q{kept}{by}", tuple(self.made), Frame((Source("", ()),)), self.side.tables, most=self.side.most
+        )
 
 
 def grouped(
@@ -150,7 +152,7 @@ def first(statement: Statement, made: Open, order: exp.Order | None, limits: tup
     terms += [f"c{i} NULLS LAST" for i in range(len(made.columns))]
     ends = f"{'' if limit is None else f' LIMIT {limit}'}{'' if offset is None else f' OFFSET {offset}'}"
     sql = f"SELECT * FROM ({made.sql}) AS q ORDER BY {', '.join(terms)}{ends}"
-    return Open(sql, made.columns, made.frame, made.tables)
+    return Open(sql, made.columns, made.frame, made.tables, most=made.most if limit is None else max(1, min(made.most, limit)))
 
 
 def _place(statement: Statement, made: Open, node: exp.Expr) -> int:
