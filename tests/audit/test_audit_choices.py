@@ -131,6 +131,7 @@ def test_no_choice_tells_more_than_it_costs(made: Mapping[str, Mapping[str, Pair
 def test_nor_do_many_choices(
     made: Mapping[str, Mapping[str, Pair]], adjacency: str, shape: str, record_property: Callable[[str, object], None]
 ) -> None:
+    """What is seen of a smaller scale is recorded; where the loss is that of a rare choice, or ranks move less than they may, it can be nothing."""
     pair, start = made[adjacency][shape], process_time()
     found = audited(pair, count=MANY)
     seconds = process_time() - start
@@ -139,7 +140,7 @@ def test_nor_do_many_choices(
     power = None if multiple is None else f"{float(multiple):g} of the scale"
     record_property("audit", json.dumps(line(shape, adjacency, pair.names, {"histogram": found}, MANY, power, seconds)))
     assert not [one for one in found if one.broken]
-    assert power is not None, "a fifth of the scale would not be found out"
+    assert power is not None or shape not in SHARP[adjacency], "where a unit reaches the claim, a fifth of the scale would not be found out"
 
 
 @pytest.mark.parametrize("adjacency", VERSIONS)
