@@ -38,7 +38,8 @@ ALIASES = (
     "SELECT amount * 2 AS amount, amount + 1 AS e, count(*) AS n FROM orders GROUP BY ALL ORDER BY e",
     "SELECT sum(f) AS s FROM (SELECT amount * 2 AS d, d * 2 AS e, e + d AS f FROM orders WHERE f > 10)",
     "SELECT sum(f) AS s FROM (SELECT user_id, amount + 1 AS k, k * 2 AS h, count(*) AS n, n * 2 AS m, m + 1 AS f FROM orders GROUP BY ALL)",
-    "SELECT status AS s, sum(n) AS t, t + 1 AS u FROM (SELECT status, count(*) AS n FROM orders GROUP BY status) GROUP BY ALL HAVING u > 2 ORDER BY u, s",
+    "SELECT status AS s, sum(n) AS t, t + 1 AS u FROM (SELECT status, count(*) AS n FROM orders GROUP BY status) GROUP BY ALL HAVING u > 2"
+    " ORDER BY u, s",
     "SELECT x, count(*) AS n FROM users JOIN (SELECT region || '!' AS r, count(*) AS n, n * 2 AS m, r || max(country) AS x, max(country) AS country"
     " FROM countries GROUP BY region) USING (country) GROUP BY x ORDER BY x",
 )
