@@ -157,8 +157,8 @@ class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
     `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own. `chosen`: it is a
-    value of a list, right or wrong, not more or less, or a bin that was chosen by rank: neither has a bar. `bare`: it says itself where it is NULL,
-    and computes nothing that could fail.
+    value of a list, right or wrong, not more or less, or a bin that was chosen by rank: neither has a bar. `missing`: why it may be NULL, in words.
+    `bare`: its text says itself where it is, and computes nothing that could fail.
     """
 
     name: str
@@ -166,6 +166,7 @@ class Output:
     noisy: bool = False
     edge: Edge | None = None
     chosen: bool = False
+    missing: str = ""
     bare: bool = False
 
 

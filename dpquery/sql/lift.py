@@ -180,6 +180,11 @@ class Lifter:
         found = self._cell(node.name)
         return None if found is None else found.bar
 
+    def missing(self, node: exp.Column) -> str:
+        """Why the column may be NULL, where what it comes from says so."""
+        found = self._cell(node.name)
+        return "" if found is None else found.missing
+
     def is_noisy(self, node: exp.Column) -> bool:
         """Whether there is noise in the column."""
         found = self._cell(node.name)

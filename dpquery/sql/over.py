@@ -364,7 +364,7 @@ def released(lifter: Lifter, post: Post, single: bool) -> Released:
     """What a SELECT over released values is to the one around it; error bars follow its rows."""
     types = [*lifter.types]
     cells = tuple(
-        Cell(output.name, kind, output.noisy, output.interval if post.rows else None) for output, kind in zip(post.outputs, types, strict=True)
+        Cell(one.name, kind, one.noisy, one.interval if post.rows else None, one.missing) for one, kind in zip(post.outputs, types, strict=True)
     )
     return Released(post.sql, cells, post.rows, single, lifter.unique, lifter.flat.most if isinstance(lifter, Over) else 1)
 

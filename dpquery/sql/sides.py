@@ -50,12 +50,16 @@ Bar = Affine | Ratio | Combined | Constant | Either | None
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column of released values: its type where it is known, whether there is noise in it, and how its error bar follows from aggregates."""
+    """A column of released values: its type where it is known, whether there is noise in it, and how its error bar follows from aggregates.
+
+    `missing`: why it may be NULL, as of `Output`.
+    """
 
     name: str
     type: Type | None = None
     noisy: bool = False
     bar: Bar = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
