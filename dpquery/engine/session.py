@@ -171,7 +171,11 @@ class Session:
         whole, asks = asking.asks(question, call, self.schema)
         drafts = [block.draft for block in question.blocks]
         releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
-        billed = bill(releases, asks, whole, self.schema.adjacency)
+        try:
+            billed = bill(releases, asks, whole, self.schema.adjacency)
+        except Refused as refused:
+            refused.position = refused.position or (asking.share(question, asks) if refused.code == "SHARES_EXCEED_PRICE" else None)
+            raise
         asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
         tables = opened | {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
@@ -209,13 +210,14 @@ class Feed:
 class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
-    `feeds` are the released values that it reads.
+    `feeds` are the released values that it reads, `places` where its OPTIONS name what.
     """
 
     name: str
     draft: Draft
     options: Options
     feeds: tuple[Feed, ...] = ()
+    places: Mapping[str, Position] = field(default_factory=dict)
 
     @property
     def pays(self) -> bool:

@@ -12,6 +12,7 @@ from math import prod
 
 from sqlglot import exp
 
+from dpquery.plan.functions import call
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column, Literal, Scalar, columns, replaced
@@ -149,7 +150,7 @@ def _ordinal(statement: Statement, node: exp.Literal, items: Sequence[tuple[str,
 
 def _as_public(side: Bound, value: Scalar) -> Scalar:
     """The public column that equals the key in every row, where an inner join says so: then its rows are the key list."""
-    if not isinstance(value, Column) or value.public is not None or value.values is not None:
+    if not isinstance(value, Column) or value.public is not None:
         return value
     for fact in facts(side.rel, side.kept):
         pair = equality(fact)
@@ -166,7 +167,7 @@ def _as_public(side: Bound, value: Scalar) -> Scalar:
 def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     """Where a list of all keys comes from; empty if any key has no source."""
     steady = firm(side.rel)
-    known = _as_keys(facts(side.rel, side.kept), steady)
+    known = _as_keys(facts(side.rel, side.kept), steady) + tuple(fact for one in keys for fact in _declared(one))
     publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
     found: list[KeySource] = []
     for name, places in _by_table(keys, publics, steady).items():
@@ -194,6 +195,12 @@ def _as_keys(known: Sequence[Scalar], steady: frozenset[int]) -> tuple[Scalar, .
                 equal.setdefault(one, other)
     again = [replaced(fact, equal) for fact in known if equality(fact) is None and columns(fact) & equal.keys()]
     return (*known, *again)
+
+
+def _declared(one: Keyed) -> tuple[Scalar, ...]:
+    """That a public column is a key in place of a private one that it equals: so far as it has values that are declared of that."""
+    others = (value for value in one.values if value != one.key.value and isinstance(value, Column) and value.values is not None)
+    return tuple(call("in", one.key.value, *(Literal(value, other.type) for value in other.values or () if value is not None)) for other in others)
 
 
 def _by_table(keys: Sequence[Keyed], publics: Mapping[str, Public], steady: frozenset[int]) -> dict[str, tuple[int, ...]]:

@@ -145,7 +145,7 @@ def _block(
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
-    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds)))
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
     statement.warnings.extend(warnings)
     return above, post
 
