@@ -9,16 +9,20 @@ exponential mechanism with (n - 1) p / (1 + (n - 1) p).
 Where the statement names a noise, or Gaussian noise errs less (of many values under replace-one), the bins are released with noise of their own, and
 what is shown is the largest, a function of released numbers that costs nothing more. Of equal ones it is the first of the list.
 
-There, a value v that leads by more than m is the most frequent one with at least the confidence: where another value t is more frequent, noise moved
-v past it by more than m, which two independent noises do with probability at most (1 - confidence) / (n - 1) each, over the n - 1 others.
+What is shown has, with at least the confidence, fewer than m rows less than the most frequent one, whatever the counts: let K of the others lie by m
+or more below it. Each then has at most the chances above beside the first one, and those that lie nearer only take from them.
+
+Of noisy counts, a value v that leads by more than m is the most frequent one with at least the confidence: where another value t is more frequent,
+noise moved v past it by more than m, which two independent noises do with probability at most (1 - confidence) / (n - 1) each, over the n - 1 others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import log
+from math import ceil, log
 from typing import assert_never
 
 from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, row_cap, rows_per_cell, told
@@ -113,6 +117,13 @@ def lead(others: int, noise: Noise, confidence: Fraction) -> float:
             return float(found)
         case _:
             assert_never(noise.mechanism)
+
+
+def assured(label: str, aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> str:
+    """How sure the value is, known before any row is read."""
+    rows = ceil(expected_error(aggregate, noises, confidence))
+    percent = (Decimal(confidence.numerator) / confidence.denominator * 100).normalize()
+    return f"{label}: with {percent:f}% confidence, at most {rows:,} rows fewer have the value shown than have the most frequent one."
 
 
 def close(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[bool]:

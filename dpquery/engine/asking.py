@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypedDict, Unpack
@@ -10,7 +11,7 @@ from typing import Literal, TypedDict, Unpack
 from dpquery.accounting.convert import epsilon_up
 from dpquery.engine.goal import Error, Goal, goals
 from dpquery.engine.numeral import Amount, amount, no_proportion
-from dpquery.errors import Refused
+from dpquery.errors import Position, Refused
 from dpquery.plan.draft import Options, Question
 from dpquery.plan.release import LEAST_PRICE, Ask, Mechanism
 from dpquery.schema.model import Schema
@@ -18,6 +19,12 @@ from dpquery.schema.model import Schema
 LARGEST_EPSILON = Fraction(50)
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
 PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
+NAMED = {
+    **dict.fromkeys(("TWO_PRICES", "SHARES_EXCEED_PRICE", "PRICE_SHARES"), ("epsilon", "rho")),
+    "DELTA_SHARE": ("delta",),
+    "TWO_CONFIDENCES": ("confidence_level",),
+}
+"""What the refusals of prices that do not fit each other are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,40 @@ def _noise(given: str | None) -> Mechanism | None:
 
 def asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
     """The statement's price, and each release's part of it with its own noise. Refused where they do not fit each other or the policy."""
+    try:
+        return _asks(question, given, schema)
+    except Refused as refused:
+        refused.position = refused.position or place(question, NAMED.get(refused.code, ()))
+        raise
+
+
+def place(question: Question, names: Sequence[str]) -> Position | None:
+    """Where the statement's OPTIONS name one of these for the last time."""
+    found = [block.places[name] for block in question.blocks for name in names if name in block.places]
+    return max(found, key=lambda one: (one.line, one.column), default=None)
+
+
+@contextmanager
+def placed(question: Question, parts: Sequence[Ask]) -> Iterator[None]:
+    """Shares that are refused because they exceed their release's price are shown where they stand."""
+    try:
+        yield
+    except Refused as refused:
+        refused.position = refused.position or (_share(question, parts) if refused.code == "SHARES_EXCEED_PRICE" else None)
+        raise
+
+
+def _share(question: Question, parts: Sequence[Ask]) -> Position | None:
+    """The last aggregate whose own epsilon leaves less than nothing of its release's."""
+    for block, part in zip(question.blocks, parts, strict=True):
+        own = [one for one in block.draft.asks if one.epsilon is not None]
+        taken = sum((one.epsilon or Fraction(0) for one in own), part.selection_epsilon or Fraction(0))
+        if part.epsilon is not None and taken >= part.epsilon:
+            return own[-1].position if own else block.places.get("group_selection_epsilon")
+    return None
+
+
+def _asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
     options, paying = [_named(block.options, given.noise) for block in question.blocks], [block.pays for block in question.blocks]
     whole = ask(_whole(options, paying, question.outermost, schema), given, schema)
     if len(options) == 1:

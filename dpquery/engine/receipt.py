@@ -10,6 +10,7 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.accounting.event import Price
+from dpquery.aggregates import mode
 from dpquery.backends.public import MAX_KEYS
 from dpquery.engine import basis
 from dpquery.ledger.amounts import text
@@ -297,7 +298,15 @@ def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     what = "Gaussian noise" if Mechanism.GAUSSIAN in drawn else "The exponential mechanism"
     charged = (f"{what} errs least here and is charged in rho: an account that has any adds up epsilons no longer. noise='laplace' avoids it.",)
     said = dict.fromkeys(warning for release in prepared.releases.values() for warning in warnings(release))
-    return (*unsafe, *(charged if by_rho else ()), *(() if prepared.aim is None else (prepared.aim.said,)), *said)
+    return (*unsafe, *(charged if by_rho else ()), *(() if prepared.aim is None else (prepared.aim.said,)), *said, *_assured(prepared))
+
+
+def _assured(prepared: Prepared) -> Iterator[str]:
+    """How sure each mode is: no error bar can say it."""
+    for block in prepared.blocks:
+        for one in block.release.aggregates:
+            if one.values:
+                yield mode.assured(one.label, one, [block.priced.noises[i] for i in one.parts], prepared.ask.confidence)
 
 
 def cited(prepared: Prepared) -> tuple[str, ...]:

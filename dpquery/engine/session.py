@@ -202,7 +202,8 @@ class Session:
         aimed = aim.hit(question, releases, (whole, asks), call, self._room(), self.schema) if call.error else None
         if aimed is not None:
             whole, asks = aimed.whole, aimed.asks
-        billed = bill(releases, asks, whole, self.schema.adjacency)
+        with asking.placed(question, asks):
+            billed = bill(releases, asks, whole, self.schema.adjacency)
         asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
         tables = opened | {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}

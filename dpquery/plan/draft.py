@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
@@ -157,8 +158,8 @@ class Output:
     """One column of the answer. `interval` says how its error bar follows from the released aggregates; None: it has none.
 
     `noisy` is whether it is computed from them at all: a key is not. With `edge` it shows that of the bar, and has none of its own. `chosen`: it is a
-    value of a list, right or wrong, not more or less, or a bin that was chosen by rank: neither has a bar. `bare`: it says itself where it is NULL,
-    and computes nothing that could fail.
+    value of a list, right or wrong, not more or less, or a bin that was chosen by rank: neither has a bar. `missing`: why it may be NULL, in words.
+    `bare`: its text says itself where it is, and computes nothing that could fail.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Output:
     noisy: bool = False
     edge: Edge | None = None
     chosen: bool = False
+    missing: str = ""
     bare: bool = False
 
 
@@ -208,13 +210,14 @@ class Feed:
 class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
-    `feeds` are the released values that it reads.
+    `feeds` are the released values that it reads, `places` where its OPTIONS name what.
     """
 
     name: str
     draft: Draft
     options: Options
     feeds: tuple[Feed, ...] = ()
+    places: Mapping[str, Position] = field(default_factory=dict)
 
     @property
     def pays(self) -> bool:

@@ -189,7 +189,8 @@ def valueless(outputs: Sequence[Output], table: pa.Table, tables: Tables) -> tup
             continue
         missing = sum(1 for value, known in zip(table.column(place).to_pylist(), whole, strict=True) if value is None and known)
         if missing:
-            said.append(f"{output.name}: NULL in {missing} of {len(whole)} rows: what overflows or divides by zero above the noise has no value.")
+            why = output.missing or "what overflows or divides by zero above the noise has no value"
+            said.append(f"{output.name}: NULL in {missing} of {len(whole)} rows: {why}.")
     return tuple(said)
 
 

@@ -4,7 +4,6 @@ and a file that holds one is refused.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -75,10 +74,10 @@ def _lines(tables: Sequence[PhysicalTable], folder: Path, database: tuple[str, .
 
 def _table(table: PhysicalTable, folder: Path, taken: set[str]) -> Iterator[str]:
     if table.kind in (PhysicalKind.VIEW, PhysicalKind.OTHER):
-        yield f"  # {_comment(table.name)} is left out: not a base table\n"
+        yield f"  # {comment(table.name)} is left out: not a base table\n"
         return
     if table.kind is PhysicalKind.TABLE and (not all(map(_fits, table.name.split("."))) or table.name.count(".") > 1):
-        yield f"  # {_comment(table.name)} is left out: an odd name\n"
+        yield f"  # {comment(table.name)} is left out: an odd name\n"
         return
     name = _name(table.name, taken)
     yield f"  {plain_word(name)}:\n"
@@ -108,7 +107,7 @@ def _column(column: PhysicalColumn, kind: PhysicalKind) -> str:
             if word is None
             else "an odd name"
         )
-        return f"      # {_comment(column.name)} is left out: {why} ({_comment(column.type)})\n"
+        return f"      # {comment(column.name)} is left out: {why} ({comment(column.type)})\n"
     written = word if _PLAIN.fullmatch(word) else f'"{word}"'
     return f"      {plain_word(column.name)}: {{type: {written}}}{_note(column, kind, word)}\n"
 
@@ -144,14 +143,20 @@ def _fits(name: str) -> bool:
 
 def plain_word(text: str) -> str:
     """A name as YAML text, in quotes where another reader would take it for something else."""
-    return text if _PLAIN.fullmatch(text) and text.lower() not in WORDS and text != "TODO" else json.dumps(text, ensure_ascii=False)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in WORDS and text != "TODO" else quoted_text(text)
+
+
+def quoted_text(text: str) -> str:
+    """Text in quotation marks, as YAML reads it: what is not printable by its number, so that no line ends within."""
+    return '"' + "".join(c if c.isprintable() and c not in '"\\' else f"\\U{ord(c):08x}" if c not in '"\\' else f"\\{c}" for c in text) + '"'
 
 
 def _path(text: str, folder: Path) -> str:
     path = Path(text)
     near = path.relative_to(folder) if path.is_relative_to(folder) else path
-    return near.as_posix() if _PATH.fullmatch(near.as_posix()) else json.dumps(near.as_posix(), ensure_ascii=False)
+    return near.as_posix() if _PATH.fullmatch(near.as_posix()) else quoted_text(near.as_posix())
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """Text as it may stand in a comment of one line."""
     return "".join(c if c.isprintable() else "?" for c in text)[:200]

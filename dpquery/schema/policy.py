@@ -7,32 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from decimal import Decimal
+from typing import Any, Final, assert_never
 
 from dpquery.errors import SchemaError
-from dpquery.schema.draft import plain_word
+from dpquery.schema.draft import comment, plain_word, quoted_text
+from dpquery.schema.policysql import Domain, Entity, Held, Spent, Token, is_number, said
 
 LONGEST: Final = 2**20
 INSTEAD: Final = "a file with BigQuery's privacy_policy JSON, or with Snowflake's CREATE PRIVACY POLICY and ALTER TABLE .. SET PRIVACY DOMAIN"
-
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_NAME = r"((?:[\w$]+|\"[^\"]+\"|`[^`]+`)(?:\.(?:[\w$]+|\"[^\"]+\"|`[^`]+`))*)"
-_VIEW = re.compile(rf"\b(?:VIEW|TABLE)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?{_NAME}", re.IGNORECASE)
-_POLICY = re.compile(
-    r"privacy_policy\s*=\s*(?:r?'''(.*?)'''|r?\"\"\"(.*?)\"\"\"|'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\")",
-    re.IGNORECASE | re.DOTALL,
-)
-_BUDGET = re.compile(r"(BUDGET_LIMIT|MAX_BUDGET_PER_AGGREGATE|BUDGET_WINDOW)\s*=>\s*('[^']*'|[0-9.eE+-]+)", re.IGNORECASE)
-_ENTITY = re.compile(rf"TABLE\s+(?:IF\s+EXISTS\s+)?{_NAME}[^;]*?PRIVACY\s+POLICY\s+{_NAME}\s+ENTITY\s+KEY\s*\(\s*{_NAME}\s*\)", re.IGNORECASE)
-_ALTER = re.compile(rf"ALTER\s+(?:TABLE|VIEW)\s+(?:IF\s+EXISTS\s+)?{_NAME}([^;]*)", re.IGNORECASE)
-_DOMAIN = re.compile(
-    rf"(?:COLUMN\s+)?{_NAME}\s+SET\s+PRIVACY\s+DOMAIN\s+(?:(BETWEEN)\s*\(([^)]*)\)|(IN)\s*\(((?:[^')]|'(?:[^']|'')*')*)\)|(REFERENCES)\s+{_NAME}\s*\(\s*{_NAME}\s*\))",
-    re.IGNORECASE,
-)
-_TEXT = re.compile(r"'((?:[^']|'')*)'")
 
 
 @dataclass(slots=True)
@@ -58,14 +43,14 @@ class Policy:
     minimum: str | None = None
     tables: dict[str, dict[str, Column]] = field(default_factory=dict)
     public: dict[str, set[str]] = field(default_factory=dict)
+    spelled: dict[tuple[str, ...], str] = field(default_factory=dict)  # names of tables, and of columns within them, by their lower case
     notes: list[str] = field(default_factory=list)
 
     def column(self, table: str, name: str) -> tuple[str, str]:
         """The table's and the column's name as they were first spelled; both systems compare names without case."""
-        known = _known(self.tables, table)
-        columns = self.tables.setdefault(known, {})
-        found = _known(columns, name)
-        columns.setdefault(found, Column())
+        known = self.spelled.setdefault((table.lower(),), table)
+        found = self.spelled.setdefault((table.lower(), name.lower()), name)
+        self.tables.setdefault(known, {}).setdefault(found, Column())
         return known, found
 
     def owned(self, table: str, name: str) -> None:
@@ -78,10 +63,6 @@ class Policy:
             self.notes.append(message)
 
 
-def _known(names: Iterable[str], name: str) -> str:
-    return next((one for one in names if one.lower() == name.lower()), name)
-
-
 def imported(text: str) -> str:
     """The text of a schema file. SchemaError where nothing in the text is known here."""
     if len(text) > LONGEST:
@@ -90,14 +71,27 @@ def imported(text: str) -> str:
     if text.lstrip().startswith("{"):
         _bigquery(_json(text), "TODO", found)
     else:
-        bare = _COMMENT.sub(" ", text)
-        for match in _POLICY.finditer(bare):
-            before = list(_VIEW.finditer(bare, 0, match.start()))
-            _bigquery(_json(next(part for part in match.groups() if part is not None)), _last(before[-1][1]) if before else "TODO", found)
-        _snowflake(bare, found)
+        _sql(text, found)
     if found.unit is None and not found.tables and found.epsilon is None and found.minimum is None:
         raise SchemaError("BAD_POLICY", "no privacy policy and no privacy domain is found in the file", instead=INSTEAD)
     return "".join(f"{line}\n" for line in _lines(found))
+
+
+def _sql(text: str, found: Policy) -> None:
+    limits: list[str] = []
+    for one in said(text):
+        match one:
+            case Held():
+                _bigquery(_json(one.json), one.table or "TODO", found)
+            case Spent():
+                _spent(one, limits, found)
+            case Entity():
+                found.owned(one.table, one.column)
+            case Domain():
+                _domain(one, found)
+            case _:
+                assert_never(one)
+    _limited(limits, found)
 
 
 def _json(text: str) -> Mapping[str, Any]:
@@ -173,61 +167,50 @@ def _whole(content: Mapping[str, Any], name: str) -> str | None:
 # ---- Snowflake -----------------------------------------------------------------------------------------------------------------------
 
 
-def _snowflake(text: str, found: Policy) -> None:
-    limits: list[str] = []
-    for name, value in _BUDGET.findall(text):
-        match name.upper():
-            case "BUDGET_LIMIT" if _is_number(value):
-                limits.append(value)
-            case "BUDGET_LIMIT":
-                found.notes.append(f"BUDGET_LIMIT {value} is no number")
-            case "MAX_BUDGET_PER_AGGREGATE":
-                found.most = value
-                found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {value} bounds each aggregate there, max_epsilon the whole statement here")
-            case _:
-                found.notes.append(f"BUDGET_WINDOW {value} has no counterpart: the budget here is for the life of the data")
+def _spent(one: Spent, limits: list[str], found: Policy) -> None:
+    match one.name:
+        case "BUDGET_WINDOW":
+            found.notes.append(f"BUDGET_WINDOW {one.value} has no counterpart: the budget here is for the life of the data")
+        case _ if not is_number(one.value):
+            found.notes.append(f"{one.name} {one.value} is no number")
+        case "BUDGET_LIMIT":
+            limits.append(one.value)
+        case _:
+            found.most = one.value
+            found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {one.value} bounds each aggregate there, max_epsilon the whole statement here")
+
+
+def _limited(limits: list[str], found: Policy) -> None:
+    """Nothing; of several budgets the smallest is the policy's."""
     found.epsilon = min(limits, key=Decimal) if limits else found.epsilon
     if len(set(limits)) > 1:
-        found.notes.append(f"of the budgets {', '.join(limits)} the smallest is taken: one budget holds for all here; accounts of a ledger split it")
-    for table, _, column in _ENTITY.findall(text):
-        found.owned(_last(table), _last(column))
-    for table, rest in _ALTER.findall(text):
-        for parts in _DOMAIN.findall(rest):
-            _domain(_last(table), parts, found)
+        several = ", ".join(dict.fromkeys(limits))
+        found.notes.append(f"of the budgets {several} the smallest is taken: one budget holds for all here; accounts of a ledger split it")
 
 
-def _domain(table: str, parts: tuple[str, ...], found: Policy) -> None:
-    name, between, ends, listed, values, refers, other, key = parts
-    table, name = found.column(table, _last(name))
+def _domain(domain: Domain, found: Policy) -> None:
+    table, name = found.column(domain.table, domain.column)
     column = found.tables[table][name] = Column()  # the last domain holds
-    if between:
-        low, _, high = (part.strip() for part in ends.partition(","))
-        if _is_number(low) and _is_number(high):
+    kinds = {value.kind for value in domain.values}
+    match domain.kind:
+        case "BETWEEN" if len(domain.values) == 2 and kinds == {"number"}:
             column.note = "   # integer, decimal or float"
-            column.rest += [f"lower: {low}", f"upper: {high}"]
-        else:
-            column.type = "date" if _TEXT.fullmatch(low) else "TODO"
-            found.notes.append(f"{table}.{name}: bounds of dates have no counterpart; WHERE bounds them")
-    if listed:
-        texts = [text.replace("''", "'") for text in _TEXT.findall(values)]
-        column.type = "string" if texts else "TODO"
-        column.rest.append(f"values: [{', '.join(json.dumps(t) for t in texts) if texts else ', '.join(v.strip() for v in values.split(','))}]")
-    if refers:
-        found.public.setdefault(_last(other), set()).add(_last(key))
-        found.notes.append(f"{table}.{name}: its domain is {_last(other)}.{_last(key)}; join that public table to have its rows as groups")
+            column.rest += [f"{end}: {value.text}" for end, value in zip(("lower", "upper"), domain.values, strict=True)]
+        case "BETWEEN":
+            column.type = "date" if kinds == {"text"} else "TODO"
+            found.notes.append(f"{table}.{name}: bounds that are no numbers have no counterpart; WHERE bounds dates")
+        case "IN":
+            column.type = "string" if kinds == {"text"} else "TODO"
+            column.rest += [f"values: [{', '.join(map(_listed, domain.values))}]"] if domain.values else []
+        case _:
+            other, key = (value.text for value in domain.values)
+            found.public.setdefault(other, set()).add(key)
+            found.notes.append(f"{table}.{name}: its domain is {other}.{key}; join that public table to have its rows as groups")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return Decimal(text).is_finite()
-    except InvalidOperation:
-        return False
-
-
-def _last(name: str) -> str:
-    """The last part of a dotted name, without quotation marks."""
-    part = str(re.findall(r"\"[^\"]+\"|`[^`]+`|[\w$]+", name)[-1])
-    return part.strip("`").split(".")[-1] if part.startswith("`") else part.strip('"')
+def _listed(value: Token) -> str:
+    """A value of a list as YAML text. What is neither text nor number is written as text: it could be anything."""
+    return value.text if value.kind == "number" else value.text.lower() if value.text.lower() in ("true", "false") else quoted_text(value.text)
 
 
 # ---- the draft -----------------------------------------------------------------------------------------------------------------------
@@ -235,10 +218,10 @@ def _last(name: str) -> str:
 
 def _lines(found: Policy) -> Iterator[str]:
     yield "# Drafted from a policy of another system; no data was read. Each TODO is the owner's to decide: the file is refused while one is left."
-    yield from (f"# {note.splitlines()[0]}" for note in found.notes)
+    yield from (f"# {comment(note)}" for note in found.notes)
     yield "dataset: TODO"
     yield "source: {engine: duckdb, path: TODO}"
-    yield f"privacy_unit: {'.'.join(map(plain_word, found.unit)) if found.unit and '.' not in ''.join(found.unit) else 'TODO'}"
+    yield f"privacy_unit: {_column_name(*found.unit) if found.unit and '.' not in ''.join(found.unit) else 'TODO'}"
     yield "adjacency: add_remove"
     yield f"budget: {{epsilon: {found.epsilon or 'TODO'}, delta: {found.delta or ('TODO' if found.query_delta else '0')}}}"
     yield f"per_query: {{epsilon: TODO, max_epsilon: {found.most or 'TODO'}, delta: {found.query_delta or '0'}}}"
@@ -256,3 +239,8 @@ def _lines(found: Policy) -> Iterator[str]:
     for table, keys in found.public.items():
         yield f"  {plain_word(table)}:\n    public: true\n    columns:"
         yield from (f"      {plain_word(key)}: {{type: TODO}}" for key in sorted(keys))
+
+
+def _column_name(table: str, name: str) -> str:
+    plain = all(plain_word(part) == part for part in (table, name) if part != "TODO")
+    return f"{table}.{name}" if plain else quoted_text(f"{table}.{name}")

@@ -18,7 +18,7 @@ from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import aggregates, quantiles
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
-from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Cell
@@ -37,6 +37,10 @@ class Keyed:
 BARLESS = (MODE, BY_RANK)  # a value among others has no ends; of a bin that is chosen nothing tells how far off it is
 
 
+MOST_AGGREGATES = 200  # of one release: the engine's planning is quadratic in them
+PAIR = 4  # as many as one aggregate of two columns is made of, at least
+
+
 @dataclass(slots=True)
 class Above(Lifter):
     """The same over one noisy table, whose aggregates are asked for as they are met."""
@@ -47,6 +51,7 @@ class Above(Lifter):
     alias: str = "t"  # how it appears
     choices: bool = False  # whether quantiles are chosen by rank
     asks: list[AggregateAsk] = field(default_factory=list)
+    asked: dict[AggregateAsk, str] = field(default_factory=dict)  # and their names
 
     @property
     def table(self) -> str:
@@ -68,7 +73,7 @@ class Above(Lifter):
             seen = self.scope.find(node)
             return None if seen is None else self._key_of(seen.value)
         try:
-            return self._key_of(expression(node, self.scope, "SELECT"))
+            return self._key_of(expression(node, self.below_sums(), "SELECT"))
         except Refused:
             return None
 
@@ -79,7 +84,7 @@ class Above(Lifter):
         """A name that is no key: an alias of SELECT where the engine looks there, else refused."""
         name, table = column_name(node, self.statement.source)
         seen = self.scope.find(node)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        alias = self.named(node)
         if alias is not None and (seen is None or where is not Where.SELECT):
             return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
@@ -95,13 +100,16 @@ class Above(Lifter):
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         """The aggregate's column; the same aggregate is asked for once."""
-        made = aggregates.ask(self.statement, node, replace(self.scope, aliases=self.aliases), self.rel)
+        made = aggregates.ask(self.statement, node, self.below_sums(), self.rel)
         made = quantiles.by_rank(made) if self.choices else made
-        for known in self.asks:
-            if _same(known, made):
-                return exp.column(known.name, table="t")
-        self.asks.append(replace(made, name=f"a{len(self.asks)}"))
-        return exp.column(self.asks[-1].name, table="t")
+        same = replace(made, name="", label="", position=None)  # labels and places do not matter
+        name = self.asked.setdefault(same, f"a{len(self.asks)}")
+        if name == f"a{len(self.asks)}":
+            if sum(1 if one.other is None else PAIR for one in (*self.asks, made)) > MOST_AGGREGATES:
+                message = f"more than {MOST_AGGREGATES} aggregates, those of two columns counted {PAIR} times"
+                raise self.statement.refuse("TOO_COMPLEX", message, node, "fewer aggregates, or several statements: the price is split among them")
+            self.asks.append(replace(made, name=name))
+        return exp.column(name, table="t")
 
     def kind(self, name: str) -> Type | None:
         """The type of a column of the noisy table or of a cell, where it is known."""
@@ -150,8 +158,3 @@ def unit_as_output(statement: Statement, node: exp.Expr, name: str) -> Refused:
     """The refusal of the privacy unit as a key or an output."""
     message = f"{name!r} is the privacy unit: one group per unit, or a list of units, is what must not be shown"
     return statement.refuse("UNIT_AS_OUTPUT", message, node, f"COUNT(DISTINCT {name}), or another key")
-
-
-def _same(one: AggregateAsk, other: AggregateAsk) -> bool:
-    """Whether two asks ask for the same; labels and places do not matter."""
-    return replace(one, name="", label="", position=None) == replace(other, name="", label="", position=None)

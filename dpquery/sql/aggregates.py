@@ -13,7 +13,7 @@ from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.release import LEAST_PRICE
-from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
 from dpquery.sql import edges, modes, quantiles
 from dpquery.sql.clause import Option
@@ -123,7 +123,7 @@ def _mode(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
     """The most frequent value of those on a list."""
     inner = modes.node(node) or node
     value = expression(_plain(statement, modes.of(statement, node), inner), scope, "MODE")
-    if any(column.id in unit_columns(rel) | owning(rel) for column in columns(value)):
+    if isinstance(value, Column) and value.id in unit_columns(rel):  # as keys
         message = "MODE of the privacy unit would show one unit"
         raise statement.refuse("UNIT_AS_OUTPUT", message, node, "MODE(x) of another column")
     return modes.MODE, Argument(value, values=modes.values(statement, value, node, rel))

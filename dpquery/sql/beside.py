@@ -41,4 +41,4 @@ def opened(statement: Statement, side: Side, node: exp.Expr, single: bool = Fals
     places = [side.columns.index(f.value) for f in fields if isinstance(f.value, Column)]
     items = ", ".join(f"c{place} AS c{i}" for i, place in enumerate(places))
     cells = tuple(Cell(f.name, f.value.type) for f in fields)
-    return Released(f"SELECT {items} FROM {made.name}", cells, (), single)
+    return Released(f"SELECT {items} FROM {made.name}", cells, (), single, most=side.most)

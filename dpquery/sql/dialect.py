@@ -62,7 +62,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     tokens, marks = parameters.marked(tokens, given, dialect.lower(), text)
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(namedwindows.spelled_out(_tree(text, rest, reader), text), marks, text)
-    shorthand.spelled_out(tree, text)
+    shorthand.spelled_out(tree, text, distinct=dialect.lower() == "duckdb")
     rephrased(tree, dialect.lower(), text)
     abroad.check(tree, dialect.lower(), text)
     return Parsed(text, quantiles.located(indexed.placed(tree, first), rest), clauses, named)

@@ -119,8 +119,8 @@ def _below(node: exp.Expr, scope: Scope) -> Width:
             return Width.UNKNOWN
         found = scope.find(one)
         if found is None:
-            alias = scope.aliases.get(fold(column_name(one, scope.source)[0]))
-            return Width.UNKNOWN if alias is None else _below(alias, Scope(scope.frame, scope.statement))
+            name = fold(column_name(one, scope.source)[0])
+            return _below(scope.aliases[name], scope.before(name)) if name in scope.aliases else Width.UNKNOWN
         declared = isinstance(found.value, Column) and found.value.id in scope.statement.origins
         return Width.NARROW if declared and found.value.type == INTEGER else _of(found.value.type)
 

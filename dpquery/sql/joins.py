@@ -22,7 +22,7 @@ from dpquery.sql.joinconditions import across, conditions, joined_frame
 from dpquery.sql.joinkinds import HALVES, MIRRORED, How, Step, at
 from dpquery.sql.names import Field, Frame, Scope, Statement, fold
 from dpquery.sql.partners import conjoined, partnered, tied, untied
-from dpquery.sql.sides import Bound, Open, Side, closed, computed, equality, firm, fixes_unit, one_each, substituted
+from dpquery.sql.sides import Bound, Open, Side, check_product, closed, computed, equality, firm, fixes_unit, one_each, substituted
 from dpquery.sql.terms import Term, between, holds, kept_back, read, scope_of, within
 
 
@@ -53,6 +53,7 @@ def met(statement: Statement, left: Side, right: Side, one: Step, tests: Sequenc
     match left, right:
         case Open(), Open():
             _check_read(statement, left, right, one)
+            check_product(statement, left.most, right.most, at(one.node))
             names = public.places(left, right)
             read(statement, tests, frame)
             texts = [public.text_of(t.node, scope_of(statement, t, frame), names) for t in tests]
@@ -124,6 +125,7 @@ def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> Non
 
 
 def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
+    check_product(statement, left.most, right.most, at(one.node))
     names = public.places(left, right)
     equal, _, frame = conditions(statement, left.frame, right.frame, one)
     texts = [] if one.on is None else [public.text_of(one.on, Scope(frame, statement), names)]

@@ -12,6 +12,7 @@ from math import prod
 
 from sqlglot import exp
 
+from dpquery.plan.functions import call
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column, Literal, Scalar, columns, replaced
@@ -22,7 +23,7 @@ from dpquery.sql.aggregates import unit_columns
 from dpquery.sql.bins import MOST, bins
 from dpquery.sql.fields import take
 from dpquery.sql.listed import alternatives, results
-from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name, fold, meant
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
@@ -82,16 +83,27 @@ def grouped(statement: Statement, group: exp.Group, items: Sequence[tuple[str, e
     if everything and names:
         raise statement.refuse("GROUP_BY_ALL", "GROUP BY ALL beside other keys is not supported", group, "GROUP BY ALL, or the keys by name")
     if everything:
-        return items_without_aggregates(items)
+        return items_without_aggregates(items, scope)
     found: list[tuple[str, exp.Expr]] = []
     for node in _flat(names or ()):
         found.append(_one(statement, node, items, scope))
     return tuple(found)
 
 
-def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]]) -> tuple[tuple[str, exp.Expr], ...]:
-    """What GROUP BY ALL means: every item of SELECT that holds no aggregate and no window, but is no literal."""
-    return tuple((name, node) for name, node in items if not _above(node) and not isinstance(bare(node), exp.Literal))
+def items_without_aggregates(items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[tuple[str, exp.Expr], ...]:
+    """What GROUP BY ALL means: every item of SELECT that holds no aggregate and no window, nor the name of one that does, but is no literal."""
+    found, names = list[tuple[str, exp.Expr]](), set[str]()
+    for name, node in items:
+        if _above(node) or any(_names(one, names, scope) for one in node.find_all(exp.Column)):
+            names.add(fold(name))
+        elif not isinstance(bare(node), exp.Literal):
+            found.append((name, node))
+    return tuple(found)
+
+
+def _names(node: exp.Column, names: set[str], scope: Scope) -> bool:
+    """Whether it is one of these aliases, and no column."""
+    return not node.table and fold(node.name) in names and not scope.frame.find(node.name)
 
 
 def _above(node: exp.Expr) -> bool:
@@ -123,6 +135,7 @@ def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Ex
         if scope.find(inner) is None and table is None:
             for alias, item in items:
                 if fold(alias) == fold(name):
+                    meant(statement, inner, {fold(name): item})
                     return alias, item
         return title(inner), inner
     return title(node), node
@@ -137,7 +150,7 @@ def _ordinal(statement: Statement, node: exp.Literal, items: Sequence[tuple[str,
 
 def _as_public(side: Bound, value: Scalar) -> Scalar:
     """The public column that equals the key in every row, where an inner join says so: then its rows are the key list."""
-    if not isinstance(value, Column) or value.public is not None or value.values is not None:
+    if not isinstance(value, Column) or value.public is not None:
         return value
     for fact in facts(side.rel, side.kept):
         pair = equality(fact)
@@ -154,7 +167,7 @@ def _as_public(side: Bound, value: Scalar) -> Scalar:
 def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     """Where a list of all keys comes from; empty if any key has no source."""
     steady = firm(side.rel)
-    known = _as_keys(facts(side.rel, side.kept), steady)
+    known = _as_keys(facts(side.rel, side.kept), steady) + tuple(fact for one in keys for fact in _declared(one))
     publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
     found: list[KeySource] = []
     for name, places in _by_table(keys, publics, steady).items():
@@ -182,6 +195,12 @@ def _as_keys(known: Sequence[Scalar], steady: frozenset[int]) -> tuple[Scalar, .
                 equal.setdefault(one, other)
     again = [replaced(fact, equal) for fact in known if equality(fact) is None and columns(fact) & equal.keys()]
     return (*known, *again)
+
+
+def _declared(one: Keyed) -> tuple[Scalar, ...]:
+    """That a public column is a key in place of a private one that it equals: so far as it has values that are declared of that."""
+    others = (value for value in one.values if value != one.key.value and isinstance(value, Column) and value.values is not None)
+    return tuple(call("in", one.key.value, *(Literal(value, other.type) for value in other.values or () if value is not None)) for other in others)
 
 
 def _by_table(keys: Sequence[Keyed], publics: Mapping[str, Public], steady: frozenset[int]) -> dict[str, tuple[int, ...]]:

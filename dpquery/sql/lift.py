@@ -19,7 +19,7 @@ from dpquery.sql.casts import sizes
 from dpquery.sql.clock import told
 from dpquery.sql.division import Lifts, divided
 from dpquery.sql.fields import rebuild, take
-from dpquery.sql.names import Scope, Statement, column_name, fold
+from dpquery.sql.names import Scope, Statement, column_name, fold, meant
 from dpquery.sql.public import written
 from dpquery.sql.semi import test_of
 from dpquery.sql.sides import Bar, Cell, Released
@@ -180,6 +180,11 @@ class Lifter:
         found = self._cell(node.name)
         return None if found is None else found.bar
 
+    def missing(self, node: exp.Column) -> str:
+        """Why the column may be NULL, where what it comes from says so."""
+        found = self._cell(node.name)
+        return "" if found is None else found.missing
+
     def is_noisy(self, node: exp.Column) -> bool:
         """Whether there is noise in the column."""
         found = self._cell(node.name)
@@ -192,6 +197,11 @@ class Lifter:
     def depth(self) -> int:
         """How many rows are around this one."""
         return 0 if self.outer is None else self.outer.depth + 1
+
+    def named(self, node: exp.Column) -> exp.Expr | None:
+        """The item of SELECT whose alias the name is."""
+        name, table = column_name(node, self.statement.source)
+        return meant(self.statement, node, self.aliases) if table is None and fold(name) in self.aliases else None
 
     def _outside(self, node: exp.Expr) -> exp.Column | None:
         """The column of a row around this subquery that a name means which nothing here has."""

@@ -56,7 +56,7 @@ def _listed(statement: Statement, node: exp.Expr, rows: Sequence[Sequence[exp.Ex
         made.append(Column(next(statement.ids), name, kind))
         texts.append([cast_to(text_of(cell, scope, {}), kind) for cell in cells])
     listed = ", ".join(f"({', '.join(row)})" for row in zip(*texts, strict=True))
-    return _open(f"SELECT * FROM (VALUES {listed}) AS v({', '.join(f'c{i}' for i in range(len(names)))})", made)
+    return _open(f"SELECT * FROM (VALUES {listed}) AS v({', '.join(f'c{i}' for i in range(len(names)))})", made, len(rows))
 
 
 def _common(statement: Statement, node: exp.Expr, scope: Scope, cells: Sequence[exp.Expr]) -> Type:
@@ -73,8 +73,8 @@ def _common(statement: Statement, node: exp.Expr, scope: Scope, cells: Sequence[
     return kind
 
 
-def _open(sql: str, made: Sequence[Column]) -> Open:
-    return Open(sql, tuple(made), Frame((Source("", tuple(Field(c.name, c) for c in made)),)), ())
+def _open(sql: str, made: Sequence[Column], most: int) -> Open:
+    return Open(sql, tuple(made), Frame((Source("", tuple(Field(c.name, c) for c in made)),)), (), most=max(1, most))
 
 
 # ---- range and generate_series -------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def series(statement: Statement, node: exp.GenerateSeries) -> Open:
     if len(found) > MOST:
         _refused(statement, node, f"{name} of more than {MOST:,} rows")
     column = Column(next(statement.ids), name, INTEGER)
-    return _open(f"SELECT CAST(s AS BIGINT) AS c0 FROM range({found.start}, {found.stop}, {found.step}) AS g(s)", [column])
+    return _open(f"SELECT CAST(s AS BIGINT) AS c0 FROM range({found.start}, {found.stop}, {found.step}) AS g(s)", [column], len(found))
 
 
 def _moments(statement: Statement, node: exp.Expr, name: str, ends: tuple[exp.Expr, exp.Expr], step: exp.Interval) -> Open:
@@ -108,7 +108,7 @@ def _moments(statement: Statement, node: exp.Expr, name: str, ends: tuple[exp.Ex
         _refused(statement, node, f"{name} of more than {MOST:,} rows")
     column = Column(next(statement.ids), name, TIMESTAMP)
     given = f"TIMESTAMP '{first.isoformat(' ')}', TIMESTAMP '{last.isoformat(' ')}', INTERVAL {int(number)} {word}"
-    return _open(f"SELECT CAST(s AS TIMESTAMP) AS c0 FROM {name}({given}) AS g(s)", [column])
+    return _open(f"SELECT CAST(s AS TIMESTAMP) AS c0 FROM {name}({given}) AS g(s)", [column], (last - first).days // (int(number) * DAYS[word]) + 1)
 
 
 def _moment(statement: Statement, node: exp.Expr, end: exp.Expr) -> datetime.datetime:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import count
+from itertools import count, takewhile
 
 from sqlglot import exp
 
@@ -21,6 +21,8 @@ from dpquery.sql.fields import take
 from dpquery.sql.refuse import called_before, near, place, position_of, refuse
 
 MADE = "made"  # in the meta of a column that stands in place of an aggregate, a window or a subquery: what holds its result
+DOUBLED = "doubled"  # in the meta of an expression whose alias another one of the same SELECT has, too
+MOST_WINDOWS = 64  # within a unit, with the expressions that they read: each is a step of its own, and the engine's planning is quadratic in them
 MOST_RELATIONS = 64  # references to tables in one statement, those inside views and CTEs counted each time
 
 
@@ -56,6 +58,7 @@ class Statement:
     ids: Iterator[int] = field(default_factory=count)
     publics: Iterator[int] = field(default_factory=lambda: count(1))
     relations: Iterator[int] = field(default_factory=lambda: count(1))
+    windows: list[int] = field(default_factory=list)  # columns of windows below the noise, and of expressions that these read
     used: set[int] = field(default_factory=set)  # of `named`, those that an aggregate has read
     reports: set[int] = field(default_factory=set)  # of `used`, those with a report_format
     queries: set[int] = field(default_factory=set)  # WITH queries that were read, by id of their node
@@ -194,8 +197,12 @@ class Scope:
             return found.value
         name, table = column_name(node, self.source)
         if table is None and fold(name) in self.aliases:
-            return scalar.read(self.aliases[fold(name)], Scope(self.frame, self.statement))
+            return scalar.read(meant(self.statement, node, self.aliases), self.before(fold(name)))
         raise self.unknown(node)
+
+    def before(self, alias: str) -> Scope:
+        """How the names in an alias's own expression are read: with the aliases before it."""
+        return Scope(self.frame, self.statement, dict(takewhile(lambda one: one[0] != alias, self.aliases.items())))
 
     def find(self, node: exp.Column) -> Field | None:
         """The visible column that the reference names, if there is exactly one."""
@@ -228,6 +235,30 @@ class Scope:
         message = f"no column {name!r}{where}{near(name, names)}"
         text = f"'{name}' in single quotes, if a text is meant; else " if table is None and quoted(node) and name.isprintable() else ""
         return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"{text}one of {known}" if known else None)
+
+
+def aliased(named: Iterable[tuple[str, exp.Expr]]) -> dict[str, exp.Expr]:
+    """The items of SELECT by their folded aliases, in order; those without one are left out, and an alias of two expressions is marked."""
+    found: dict[str, exp.Expr] = {}
+    for name, node in named:
+        note(found, name, node)
+    return found
+
+
+def note(aliases: dict[str, exp.Expr], name: str, node: exp.Expr) -> None:
+    """One more item of SELECT among the aliases."""
+    known = aliases.setdefault(fold(name), node) if name else node
+    if known is not node and known != node:
+        known.meta[DOUBLED] = True
+
+
+def meant(statement: Statement, node: exp.Column, aliases: Mapping[str, exp.Expr]) -> exp.Expr:
+    """The expression whose alias the name is. Refused where two have it: engines differ in which of them they take."""
+    found = aliases[fold(node.name)]
+    if found.meta.get(DOUBLED):
+        message = f"two columns of SELECT are called {node.name!r}"
+        raise statement.refuse("AMBIGUOUS_COLUMN", message, node, "a name of its own for each")
+    return found
 
 
 def scratch(statement: Statement) -> Statement:

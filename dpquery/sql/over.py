@@ -11,12 +11,13 @@ from dpquery.plan.draft import Either, Post
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql.bars import is_noisy
 from dpquery.sql.fields import take
+from dpquery.sql.joinkinds import at
 from dpquery.sql.lift import Lifter, Where, guarded
 from dpquery.sql.names import Field, Frame, Merged, Source, Statement, column_name, fold, identifier
 from dpquery.sql.public import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.sides import Cell, Released
+from dpquery.sql.sides import Cell, Released, check_product
 from dpquery.sql.split import with_scalars
 from dpquery.sql.unanswered import WRAPPERS
 from dpquery.sql.windows import summable
@@ -42,6 +43,7 @@ class Flat:
     places: Mapping[int, int]
     single: bool = False  # one row at most
     unique: frozenset[int] | None = None
+    most: int = 1  # as of `Open`
 
 
 def flat(statement: Statement, released: Released, alias: str, names: Sequence[str], place: int) -> Flat:
@@ -50,7 +52,7 @@ def flat(statement: Statement, released: Released, alias: str, names: Sequence[s
     columns = [Column(next(statement.ids), name, cell.type or NULL) for name, cell in zip(called, released.cells, strict=True)]
     frame = Frame((Source(alias, tuple(Field(c.name, c) for c in columns), place),))
     places = {c.id: i for i, c in enumerate(columns)}
-    return Flat(released.sql, released.cells, released.rows, frame, places, released.single, released.unique)
+    return Flat(released.sql, released.cells, released.rows, frame, places, released.single, released.unique, released.most)
 
 
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
@@ -62,38 +64,31 @@ def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: 
     words = [str(word).upper() for word in (side, kind, method) if word]
     if any(word not in JOINS for word in words):
         word = next(word for word in words if word not in JOINS)
-        raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN of released tables is not supported", _at(node), "INNER, LEFT, RIGHT or FULL JOIN")
+        raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN of released tables is not supported", at(node), "INNER, LEFT, RIGHT or FULL JOIN")
     way = next((JOINS[word] for word in words if JOINS[word]), "INNER")
     names = [identifier(name) for name in using or ()]
     if "NATURAL" in words:
         names = [name for name in left.frame.names() if right.frame.find(name)]
     if on is None and not names and way != "INNER":
-        raise statement.refuse("JOIN_CONDITION", f"{way} JOIN has no condition", _at(node), "ON .. or USING (..)")
+        raise statement.refuse("JOIN_CONDITION", f"{way} JOIN has no condition", at(node), "ON .. or USING (..)")
+    check_product(statement, left.most, right.most, at(node))
     width = len(left.cells)
     places = {**left.places, **{i: width + place for i, place in right.places.items()}}
     both = Flat("", (*left.cells, *right.cells), (*left.rows, *right.rows), Frame((*left.frame.sources, *right.frame.sources)), places)
     pairs = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
-    tests = [_equal(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in pairs]
+    equal = [(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in pairs]
+    tests = [text if alike else f"TRY({text})" for text, alike in equal]
     tests += [] if on is None else _conditions(statement, both, on, width, over)
     return _merged(statement, both, (left, right), way, list(zip(names, pairs, strict=True)), " AND ".join(tests) or "TRUE")
-
-
-def _equal(text: str, alike: bool) -> str:
-    return text if alike else f"TRY({text})"
-
-
-def _at(node: exp.Join) -> exp.Expr:
-    found: exp.Expr = take(node, "this", "on", "side", "kind", "method", "using")[0]
-    return found
 
 
 def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
     found = side.frame.find(name)
     if len(found) != 1 or not isinstance(found[0].value, Column):
         what = "is in several tables" if found else "is not in both tables"
-        raise statement.refuse("USING", f"column {name!r} {what}{near(name, side.frame.names())}", _at(node), "ON .. with the condition")
+        raise statement.refuse("USING", f"column {name!r} {what}{near(name, side.frame.names())}", at(node), "ON .. with the condition")
     if found[0].value.type.kind is Kind.LIST:
-        raise statement.refuse("LIST_ABOVE_NOISE", f"column {name!r} is a list, which nothing is compared with", _at(node), "ON a.q[1] = b.q[1]")
+        raise statement.refuse("LIST_ABOVE_NOISE", f"column {name!r} is a list, which nothing is compared with", at(node), "ON a.q[1] = b.q[1]")
     return found[0].value
 
 
@@ -139,7 +134,8 @@ def _merged(
     items += [f"l.{alias}" for alias, _ in left.rows] + [f"r.{alias}" for alias, _ in right.rows]
     sql = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {way} JOIN ({right.sql}) AS r ON {test}"
     both_unique = None if left.unique is None or right.unique is None else left.unique | {len(left.cells) + place for place in right.unique}
-    return Flat(sql, tuple(cells), both.rows, Frame(both.frame.sources, tuple(merged)), places, left.single and right.single, both_unique)
+    frame, single = Frame(both.frame.sources, tuple(merged)), left.single and right.single
+    return Flat(sql, tuple(cells), both.rows, frame, places, single, both_unique, left.most * right.most)
 
 
 # ---- SELECT --------------------------------------------------------------------------------------------------------------------------
@@ -175,8 +171,7 @@ class Over(Lifter):
     def _column(self, node: exp.Column, where: Where) -> exp.Expr:
         """A column of the relations, or an alias of SELECT where the engine looks there."""
         seen = self.scope.find(node)
-        name, table = column_name(node, self.statement.source)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        alias = self.named(node)
         if alias is not None and (seen is None or where in (Where.ORDER, Where.QUALIFY)):
             return self.enclosed(self.lift(alias, where, lists=True))
         if seen is None:
@@ -259,15 +254,28 @@ class Grouped(Lifter):
             return None
         if isinstance(node, exp.Column) and self.scope.find(node) is None:
             return None
-        if any(isinstance(one, exp.Query | exp.Window) or self._asks(one) for one in node.walk()):
+        if self._above_keys(node):
             return None
         text = written(self.below.lift(node, Where.HAVING))
         place = next((i for i, key in enumerate(self.keys) if written(key) == text), None)
         return None if place is None else exp.column(f"k{place}", table="t")
 
+    def _above_keys(self, node: exp.Expr) -> bool:
+        """Whether it holds an aggregate, a window or a subquery, or the alias of what does."""
+        waiting, seen = [node], set[str]()
+        while waiting:
+            for one in waiting.pop().walk():
+                if isinstance(one, exp.Query | exp.Window) or self._asks(one):
+                    return True
+                alias = self.named(one) if isinstance(one, exp.Column) and self.scope.find(one) is None else None
+                if alias is not None and fold(one.name) not in seen:
+                    seen.add(fold(one.name))
+                    waiting.append(alias)
+        return False
+
     def _column(self, node: exp.Column, where: Where) -> exp.Expr:
-        name, table = column_name(node, self.statement.source)
-        alias = self.aliases.get(fold(name)) if table is None else None
+        name, _ = column_name(node, self.statement.source)
+        alias = self.named(node)
         if alias is not None and (self.scope.find(node) is None or where is not Where.SELECT):
             return self.enclosed(self.lift(alias, where, lists=True))
         if self.scope.find(node) is None:
@@ -356,9 +364,9 @@ def released(lifter: Lifter, post: Post, single: bool) -> Released:
     """What a SELECT over released values is to the one around it; error bars follow its rows."""
     types = [*lifter.types]
     cells = tuple(
-        Cell(output.name, kind, output.noisy, output.interval if post.rows else None) for output, kind in zip(post.outputs, types, strict=True)
+        Cell(one.name, kind, one.noisy, one.interval if post.rows else None, one.missing) for one, kind in zip(post.outputs, types, strict=True)
     )
-    return Released(post.sql, cells, post.rows, single, lifter.unique)
+    return Released(post.sql, cells, post.rows, single, lifter.unique, lifter.flat.most if isinstance(lifter, Over) else 1)
 
 
 def united(statement: Statement, node: exp.SetOperation, left: Released, right: Released, distinct: bool) -> Released:

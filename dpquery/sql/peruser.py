@@ -19,7 +19,7 @@ from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, repl
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.fields import peek, take, unread, unset
-from dpquery.sql.names import MADE, Frame, Origin, Scope, Statement, fold
+from dpquery.sql.names import MADE, MOST_WINDOWS, Frame, Origin, Scope, Statement, aliased, note
 from dpquery.sql.options import rows_in_group
 from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
@@ -192,8 +192,9 @@ class Level:
             raise self.statement.refuse("STAR", "a star beside GROUP BY is not supported", star, "the keys by name")
         named = [(name or title(inner), inner) for name, inner, _ in items]
         below = self.rel
+        scope = replace(self.scope, aliases=aliased((name, inner) for name, inner, _ in items))
         for _, key in grouping.grouped(self.statement, clause, named, self.scope):
-            self._key(key)
+            self._key(key, scope)
         made = tuple((column, value) for value, column in self.keys.items() if isinstance(column, Column) and column != value)
         columns_ = tuple(column for column in self.keys.values() if isinstance(column, Column))
         below = Compute(below, made) if made else below
@@ -203,8 +204,8 @@ class Level:
         self.rel = Group(below, columns_, ())
         self.visible = {column.id for column in columns_}
 
-    def _key(self, node: exp.Expr) -> None:
-        value = expression(node, self.scope, "GROUP BY")
+    def _key(self, node: exp.Expr, scope: Scope) -> None:
+        value = expression(node, scope, "GROUP BY")
         if value.type.kind in (Kind.INTERVAL, Kind.NULL):
             raise self.statement.refuse("KEY_TYPE", f"a key cannot be of type {value.type}", node, "a CAST to another type")
         if value not in self.keys and not isinstance(value, Literal):  # a literal keeps nothing apart, and has to stay one inside functions
@@ -212,7 +213,7 @@ class Level:
 
     def keep(self, node: exp.Expr, items: Sequence[Spelled], clause: str) -> None:
         """The rows for which a condition is true."""
-        aliases = {fold(name): inner for name, inner, star in reversed(items) if name and star is None}
+        aliases = aliased((name, inner) for name, inner, star in items if star is None)
         predicate = self._read(node, aliases, clause, condition, windows=clause != "HAVING")
         self.rel = Keep(self.rel, predicate)
 
@@ -222,8 +223,8 @@ class Level:
         for name, inner, star in items:
             value = star if star is not None else self._read(inner, dict(aliases), "a subquery's SELECT", expression)
             found.append((name or title(inner), inner, value))
-            if name and star is None:
-                aliases.setdefault(fold(name), inner)
+            if star is None:
+                note(aliases, name, inner)
         return tuple(found)
 
     def _read(self, node: exp.Expr, aliases: Mapping[str, exp.Expr], clause: str, reader: Reader, windows: bool = True) -> Scalar:
@@ -273,6 +274,9 @@ class Level:
         if not self.alike and self.number is None:
             self.number = self._numbered()
         item, partition, order, frame = window(statement, node, self._inner, self._column, self._own, self.number)
+        if len(statement.windows) >= MOST_WINDOWS:
+            message = f"more than {MOST_WINDOWS} windows inside a unit and expressions that they read"
+            raise statement.refuse("TOO_COMPLEX", message, node, "fewer of them, or columns in place of expressions")
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
             raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
@@ -283,6 +287,7 @@ class Level:
             counts = None if item.value is not None or rows is None else Interval(Fraction(1), Fraction(max(rows, 1)))
             made = Column(next(statement.ids), title(node), item.type, item.value.declared if item.value is not None else counts)
         self.rel = Windowed(self.rel, made, item, partition, order, frame)
+        statement.windows.append(made.id)
         if self.visible is not None:
             self.visible.add(made.id)
         return made
@@ -317,7 +322,8 @@ class Level:
         if isinstance(value, Column):
             return value
         made = as_column(self.statement, "term", value)
-        self.rel = Compute(self.rel, ((made, value),))
+        self.statement.windows.append(made.id)
+        self.rel = _computed(self.rel, made, value)
         if self.visible is not None:
             self.visible.add(made.id)
         return made
@@ -364,3 +370,15 @@ def _with_item(rel: Private, group: Group, item: tuple[Column, Reduction]) -> Pr
     if isinstance(rel, Keep | Compute | Windowed | Lookup):
         return replace(rel, input=_with_item(rel.input, group, item))
     raise AssertionError("HAVING, windows and values alone stand above the groups")
+
+
+def _computed(rel: Private, made: Column, value: Scalar) -> Private:
+    """The relation with one more column, beside those that it has already and below windows whose columns it does not read: each step costs time."""
+    reads = columns(value)
+    match rel:
+        case Windowed(input=below, column=column, partition=by) if by and column not in reads:
+            return replace(rel, input=_computed(below, made, value))
+        case Compute(items=items) if reads.isdisjoint(column for column, _ in items):
+            return replace(rel, items=(*items, (made, value)))
+        case _:
+            return Compute(rel, ((made, value),))

@@ -50,7 +50,13 @@ def joined(left: Open, right: Open, kind: str, on: Sequence[str], frame: Frame, 
     items += [f"{text} AS c{len(items) + i}" for i, (_, text) in enumerate(more)]
     condition = " AND ".join(f"({c})" for c in on) or "TRUE"
     text = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {kind} JOIN ({right.sql}) AS r ON {condition}"
-    return Open(text, left.columns if half else (*left.columns, *right.columns, *(c for c, _ in more)), frame, (*left.tables, *right.tables))
+    return Open(
+        text,
+        left.columns if half else (*left.columns, *right.columns, *(c for c, _ in more)),
+        frame,
+        (*left.tables, *right.tables),
+        most=left.most * right.most,
+    )
 
 
 def places(left: Open, right: Open) -> dict[int, str]:
@@ -73,7 +79,7 @@ def selected(
     condition = "" if where is None else f" WHERE {text_of(where, scope, called)}"
     sql = f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(texts)} FROM ({side.sql}) AS q{condition}"
     frame = Frame((Source("", tuple(Field(c.name, c) for c in made), place),))
-    return Open(sql, tuple(made), frame, side.tables)
+    return Open(sql, tuple(made), frame, side.tables, most=side.most)
 
 
 def text_of(node: exp.Expr, scope: Scope, called: Mapping[int, str]) -> str:

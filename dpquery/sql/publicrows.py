@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from sqlglot import exp
 
@@ -12,10 +13,11 @@ from dpquery.plan.scalar import Column, Literal, Scalar
 from dpquery.sql import keys as grouping
 from dpquery.sql import public
 from dpquery.sql.fields import take
-from dpquery.sql.names import Field, Frame, Scope, Source, Statement, column_name, fold
+from dpquery.sql.names import Field, Frame, Scope, Source, Statement, aliased, column_name, fold, note
 from dpquery.sql.peruser import lifted
 from dpquery.sql.publicvalues import aggregate
 from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.scalar import MOST_NODES
 from dpquery.sql.sides import Open
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.sql.windows import direction
@@ -83,7 +85,9 @@ class Groups:
         kept = "" if where is None else f" WHERE {public.text_of(where, self.scope, self.called)}"
         by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(self.keys)))}" if self.keys else ""
         texts = ", ".join(f"{text} AS c{i}" for i, text in enumerate(self.texts))
-        return Open(f"SELECT {texts} FROM ({self.side.sql}) AS q{kept}{by}", tuple(self.made), Frame((Source("", ()),)), self.side.tables)
+        return Open(
+            f"SELECT {texts} FROM ({self.side.sql}) AS q{kept}{by}", tuple(self.made), Frame((Source("", ()),)), self.side.tables, most=self.side.most
+        )
 
 
 def grouped(
@@ -91,9 +95,10 @@ def grouped(
 ) -> Open:
     """SELECT .. [WHERE ..] GROUP BY .. [HAVING ..] of public rows."""
     found = Groups(statement, side)
+    items = _each_spelled_out(found.scope, items)
     for name, node in () if group is None else grouping.grouped(statement, group, items, found.scope):
         found.key(name, node)
-    aliases = {fold(name): node for name, node in reversed(items)}
+    aliases = aliased(items)
     outputs = [(name, found.over(node)) for name, node in items]
     test = None if having is None else found.over(_spelled_out(found.scope, having, aliases))
     if where is not None:
@@ -108,8 +113,20 @@ def grouped(
     return public.selected(statement, rel, values, test, distinct, 0)
 
 
+def _each_spelled_out(scope: Scope, items: Sequence[Named]) -> list[Named]:
+    """The items with the expressions of earlier ones in place of their names."""
+    found, aliases = list[Named](), dict[str, exp.Expr]()
+    for name, node in items:
+        named = any(isinstance(one, exp.Column) and fold(one.name) in aliases and not scope.inside(one) for one in node.walk())
+        found.append((name, _spelled_out(scope, node, aliases) if named else node))
+        if any(islice(found[-1][1].walk(), MOST_NODES, None)):
+            raise scope.statement.refuse("TOO_COMPLEX", f"more than {MOST_NODES:,} parts, aliases written out", node)
+        note(aliases, *found[-1])
+    return found
+
+
 def _spelled_out(scope: Scope, node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
-    """HAVING with the expressions of SELECT in place of their names."""
+    """An expression with those of SELECT in place of their names."""
 
     def change(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column) or scope.inside(below):
@@ -135,7 +152,7 @@ def first(statement: Statement, made: Open, order: exp.Order | None, limits: tup
     terms += [f"c{i} NULLS LAST" for i in range(len(made.columns))]
     ends = f"{'' if limit is None else f' LIMIT {limit}'}{'' if offset is None else f' OFFSET {offset}'}"
     sql = f"SELECT * FROM ({made.sql}) AS q ORDER BY {', '.join(terms)}{ends}"
-    return Open(sql, made.columns, made.frame, made.tables)
+    return Open(sql, made.columns, made.frame, made.tables, most=made.most if limit is None else max(1, min(made.most, limit)))
 
 
 def _place(statement: Statement, made: Open, node: exp.Expr) -> int:

@@ -24,7 +24,7 @@ from dpquery.sql.feeds import listed, value
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.limits import whole_number
-from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, scratch, view
+from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, scratch, view
 from dpquery.sql.nested import check_flat, read_by
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
 from dpquery.sql.publicvalues import values
@@ -204,7 +204,7 @@ class Reader:
     ) -> tuple[Lifter, Post, bool]:
         statement = self.statement
         items: list[tuple[str, exp.Expr]] = []
-        aliases: dict[str, exp.Expr] = {}
+        given: list[tuple[str, exp.Expr]] = []
         for item in unfolded(statement, clauses.items, below.frame):
             stars = star(statement, item, below.frame)
             if stars is not None:
@@ -212,9 +212,8 @@ class Reader:
                 continue
             name, one = named_item(statement, item)
             items.append((name or title(one), one))
-            if name:
-                aliases.setdefault(fold(name), one)
-        scope = Scope(below.frame, statement)
+            given.append((name, one))
+        scope, aliases = Scope(below.frame, statement), aliased(given)
         over = Over(statement, scope, aliases, window, partial(self.inner, env=env), outer=outer, flat=below)
         if clauses.where is not None:
             over.keep(clauses.where)

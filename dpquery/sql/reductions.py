@@ -19,6 +19,8 @@ from dpquery.sql.unanswered import called
 from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind
 
 MOST_DIGITS = 10**26  # of a decimal that is added up: sums of 2^39 of them have 38 digits
+KEPT = (Reduce.SUM, Reduce.MIN, Reduce.MAX, Reduce.QUANTILE_DISC, Reduce.ARG_MIN, Reduce.ARG_MAX)  # results on the grid of their values
+FINEST = 100  # parts of a grid unit that a quantile between two values may lie on
 LONGEST_FRACTION = 18  # digits of a quantile's fraction
 
 BY_CLASS: dict[type[exp.Expr], Reduce] = {
@@ -232,15 +234,20 @@ def _whole(statement: Statement, node: exp.Expr, found: Reduction, value: Scalar
 def result(found: Reduction, name: str, identity: int, rows: int | None) -> Column:
     """The column of the result, with the interval in which it lies if a unit has at most `rows` rows that keep their bounds: a clamp's default."""
     value = found.value
-    bare = value if isinstance(value, Column) else None
-    kept = found.function in (Reduce.MIN, Reduce.MAX, Reduce.QUANTILE_DISC, Reduce.ARG_MIN, Reduce.ARG_MAX)
     return Column(
         id=identity,
         name=name,
         type=found.type,
         declared=_declared(found, None if value is None or not value.type.numeric else interval(value), rows),
-        step=bare.step if bare is not None and (kept or found.function is Reduce.SUM) else None,
+        step=_step(found, value) if isinstance(value, Column) else None,
     )
+
+
+def _step(found: Reduction, value: Column) -> Fraction | None:
+    """The grid of the result of a column with one; a quantile between two values divides it as its fraction does."""
+    if value.step is None or found.fraction is None or found.function is not Reduce.QUANTILE_CONT:
+        return value.step if found.function in KEPT else None
+    return value.step / found.fraction.denominator if found.fraction.denominator <= FINEST else None
 
 
 def _declared(found: Reduction, of: Interval | None, rows: int | None) -> Interval | None:

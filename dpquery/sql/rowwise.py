@@ -79,4 +79,9 @@ def _everywhere(node: exp.Or) -> list[exp.Expr]:
         else:
             branches.append(conjunct_nodes(one))
     first = [one for one in branches[-1] if isinstance(one, exp.EQ) and isinstance(one.left, exp.Column) and isinstance(one.right, exp.Column)]
-    return [one for one in first if all(one in others for others in branches)]
+    return [one for one in first if all(any(_same(one, other) for other in others) for others in branches)]
+
+
+def _same(one: exp.EQ, other: exp.Expr) -> bool:
+    """Whether two conditions are the same equality, whichever side stands first."""
+    return one == other or (isinstance(other, exp.EQ) and one.left == other.right and one.right == other.left)

@@ -19,7 +19,7 @@ from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
 from dpquery.sql.limits import whole_number
-from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, declared, fold, identifier, view
+from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, note, view
 from dpquery.sql.nested import chain
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
@@ -188,7 +188,7 @@ def _rows(
     given = Clauses(tuple((name, inner) for name, inner, _ in spelled), clauses.group, (clauses.having, clauses.qualify), grouped)
     found = seat.clauses(given)
     spelled = tuple((name, inner, star_) for (name, inner), (_, _, star_) in zip(found.items, spelled, strict=True))
-    aliases = {fold(name): inner for name, inner, star_ in reversed(spelled) if name and star_ is None}
+    aliases = aliased((name, inner) for name, inner, star_ in spelled if star_ is None)
     where = seat.where(test)
     whole = kept(statement, seat.side, where, env, aliases)
     if peruser.asked(items, clauses):
@@ -355,8 +355,7 @@ def _items(statement: Statement, spelled: Sequence[peruser.Spelled], scope: Scop
             message = "an aggregate in a subquery is not supported"
             raise statement.refuse("AGGREGATE_IN_SUBQUERY", message, inner, "the aggregate in the outermost SELECT")
         found.append((name or title(inner), inner, expression(inner, replace(scope, aliases=dict(aliases)), "a subquery's SELECT")))
-        if name:
-            aliases.setdefault(fold(name), inner)
+        note(aliases, name, inner)
     return tuple(found)
 
 

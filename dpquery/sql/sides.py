@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sqlglot import TokenType
+from sqlglot import TokenType, exp
 from sqlglot.tokens import Tokenizer
 
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Feed, Ratio
@@ -23,7 +23,8 @@ from dpquery.values.types import Kind, Type
 class Open:
     """A public relation not yet joined to a private one: SQL over public tables whose columns c0, c1, .. are `columns`, in order.
 
-    Of released values `sql` only stands for them, and `released` is where they come from, cast to the columns' types.
+    Of released values `sql` only stands for them, and `released` is where they come from, cast to the columns' types. `most`: how many rows lists
+    of literals alone multiply to, those of a table counted as one.
     """
 
     sql: str
@@ -31,6 +32,7 @@ class Open:
     frame: Frame
     tables: tuple[str, ...]
     released: Released | None = None
+    most: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +50,16 @@ Bar = Affine | Ratio | Combined | Constant | Either | None
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A column of released values: its type where it is known, whether there is noise in it, and how its error bar follows from aggregates."""
+    """A column of released values: its type where it is known, whether there is noise in it, and how its error bar follows from aggregates.
+
+    `missing`: why it may be NULL, as of `Output`.
+    """
 
     name: str
     type: Type | None = None
     noisy: bool = False
     bar: Bar = None
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class Released:
     rows: tuple[tuple[str, str], ...] = ()
     single: bool = False
     unique: frozenset[int] | None = None
+    most: int = 1  # as of `Open`
 
 
 def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
@@ -120,6 +127,16 @@ def computed(statement: Statement, side: Bound) -> Bound:
 def as_column(statement: Statement, name: str, value: Scalar) -> Column:
     """A new column that will hold the expression, with the bounds of interval arithmetic as its default."""
     return Column(next(statement.ids), name, value.type, declared=interval(value) if value.type.numeric else None)
+
+
+MOST_PAIRS = 10_000_000
+
+
+def check_product(statement: Statement, left: int, right: int, node: exp.Expr) -> None:
+    """Refuses lists of literals that multiply beyond measure: whatever a condition keeps, the engine may look at each pair of rows."""
+    if left * right > MOST_PAIRS:
+        message = f"lists of literals joined with one another have more than {MOST_PAIRS:,} pairs of rows"
+        raise statement.refuse("PUBLIC_TOO_LARGE", message, node, "one list of the rows that are needed, or a declared public table")
 
 
 # ---- lineage -------------------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from dpquery.plan.draft import Edge, Output, Post
-from dpquery.sql import edges, indexed
+from dpquery.sql import edges, indexed, nulls
 from dpquery.sql.bars import error_bar, is_noisy
 from dpquery.sql.fields import take
 from dpquery.sql.lift import Lifter, Where, guarded
@@ -21,24 +21,6 @@ from dpquery.sql.public import quoted
 from dpquery.sql.refuse import place
 from dpquery.sql.subqueries import with_marks
 from dpquery.sql.windows import direction
-
-NULLS = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.Nullif, exp.Case, exp.If, exp.Null)
-FAILING = (
-    exp.Add,
-    exp.Sub,
-    exp.Mul,
-    exp.Div,
-    exp.IntDiv,
-    exp.Mod,
-    exp.Pow,
-    exp.Cast,
-    exp.Sqrt,
-    exp.Ln,
-    exp.Log,
-    exp.Exp,
-    exp.Anonymous,
-    exp.SafeDivide,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +60,10 @@ def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     terms = [] if parts.order is None else _terms(above, parts.order, parts.items, texts, lifted)
     if not inner:
         edges.check_places(above.statement, nodes, parts.distinct)
-    outputs = tuple(_output(above, name, node, one) for (name, _), node, one in zip(parts.items, lifted, shown, strict=True))
+    outputs = tuple(
+        _output(above, name, node, one, *nulls.missing(above, given, node))
+        for (name, given), node, one in zip(parts.items, lifted, shown, strict=True)
+    )
     above.types[:] = [above.typed(node) for node in lifted]
     above.unique = frozenset(range(len(outputs))) if parts.distinct else _unique(above.apart, lifted)
     called = [f"c{i}" if inner else quoted(output.name) for i, output in enumerate(outputs)]
@@ -113,21 +98,13 @@ def _unique(apart: Sequence[str] | None, lifted: Sequence[exp.Expr]) -> frozense
     return None if apart is None or not set(apart) <= set(names) else frozenset(names.index(name) for name in apart)
 
 
-def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None) -> Output:
+def _output(above: Lifter, name: str, node: exp.Expr, shown: edges.Shown | None, missing: str, bare: bool) -> Output:
     bar = error_bar(above, node)
     if shown is None:
-        return Output(name, bar, is_noisy(above, node), chosen=above.chosen(node), bare=_is_bare(above, node))
+        return Output(name, bar, is_noisy(above, node), chosen=above.chosen(node), missing=missing, bare=bare)
     if bar is None and shown.edge is not Edge.REPORT:
         raise above.statement.refuse("DP_INTERVAL", "this has no error bar", shown.of, "DP_INTERVAL_LOW(n) of an aggregate n, or of a ratio of two")
     return Output(name, bar, edge=shown.edge)
-
-
-def _is_bare(above: Lifter, node: exp.Expr) -> bool:
-    """Whether it is NULL where its text says so, as before the first row of LAG, and nowhere else."""
-    parts = list(node.walk())
-    named = [above.aliases[fold(one.name)] for one in parts if isinstance(one, exp.Column) and not one.table and fold(one.name) in above.aliases]
-    parts += [below for one in named for below in one.walk()]
-    return any(isinstance(one, NULLS) for one in parts) and not any(isinstance(one, FAILING) for one in parts)
 
 
 def _source(above: Lifter, having: str | None, qualify: str | None) -> str:

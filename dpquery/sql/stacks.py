@@ -63,7 +63,7 @@ def _public(statement: Statement, node: exp.SetOperation, left: Open, right: Ope
         raise statement.refuse("TYPE_MISMATCH", "the branches have columns of unlike types", node, "CAST(x AS ..) in one of them")
     made = tuple(Column(next(statement.ids), name, ours.type) for name, ours, _ in pairs)
     frame = Frame((Source("", tuple(Field(c.name, c) for c in made)),))
-    return Open(f"({left.sql}) {how.upper()} ({right.sql})", made, frame, (*left.tables, *right.tables))
+    return Open(f"({left.sql}) {how.upper()} ({right.sql})", made, frame, (*left.tables, *right.tables), most=left.most + right.most)
 
 
 def _private(statement: Statement, node: exp.SetOperation, left: Bound, right: Bound, how: Merge) -> Bound:

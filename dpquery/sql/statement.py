@@ -25,7 +25,7 @@ from dpquery.sql.env import Env, named_item
 from dpquery.sql.feeds import Readers, key_table
 from dpquery.sql.fields import take
 from dpquery.sql.limits import whole_number
-from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.names import Scope, Statement, aliased
 from dpquery.sql.options import Chosen
 from dpquery.sql.seats import Seats
 from dpquery.sql.select import check_unread, kept, seats, tables
@@ -114,15 +114,12 @@ def _block(
 ) -> tuple[Above, Post]:
     seat = seats(statement, env, side)
     clauses, items = _seated(clauses, _items(statement, side, clauses), seat)
-    aliases: dict[str, exp.Expr] = {}
-    for alias, _, node in items:
-        if alias:
-            aliases.setdefault(fold(alias), node)
+    aliases = aliased((alias, node) for alias, _, node in items)
     where = seat.where(clauses.where)
     whole = kept(statement, seat.side, where, env, aliases)
     scope = Scope(whole.frame, statement)
     named = [(title_, node) for _, title_, node in items]
-    keys, distinct = _keys(statement, whole, clauses, named, scope)
+    keys, distinct = _keys(statement, whole, clauses, named, replace(scope, aliases=aliases))
     alias = f"r{next(statement.copies)}" if inner else "t"
     above = Above(
         statement, scope, aliases, window, partial(readers.inner, env=env), rel=whole.rel, keys=keys, name=name, alias=alias, choices=chosen.choices
@@ -148,7 +145,7 @@ def _block(
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
-    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds)))
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
     statement.warnings.extend(warnings)
     return above, post
 

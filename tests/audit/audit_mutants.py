@@ -156,7 +156,6 @@ MUTANTS: Mapping[str, Mutant] = {
         ((convert.epsilon_up, "near.minus(_log_of_next(s, near)),", "near.multiply(Decimal(-2), _log_of_next(s, near)),"),),
         ACCOUNTING,
         "tests/accounting/test_convert.py",
-        True,
     ),
     "threshold passed at one less": Mutant(
         ((noise._selected, "value >= least", "value >= least - 1"),), ATTACKS, f"{ATTACK}17_thresholds_off_by_one"

@@ -9,10 +9,11 @@ either data set, each with probability 1 - ALPHA.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, log
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +21,10 @@ from dpquery.accounting.convert import epsilon_up
 from dpquery.plan.release import Mechanism
 from dpquery.privacy.cost import Priced
 
+T = TypeVar("T")
 Array = np.ndarray[Any, Any]
 FALSE_ALARM = 1e-6
-MOST_BOUNDS = 15_000  # Clopper-Pearson bounds that one run of the audits computes for what is claimed, at most
+MOST_BOUNDS = 16_000  # Clopper-Pearson bounds that one run of the audits computes for what is claimed, at most
 ALPHA = FALSE_ALARM / MOST_BOUNDS
 SIGMAS = 6.4  # a normal deviation of about that chance: to choose events by, nothing rests on it
 CANDIDATES = 60
@@ -155,3 +157,27 @@ def by_components(one: Array, two: Array) -> tuple[Array, Array]:
     first, second = (first - known) / spread, (second - known) / spread
     turned = np.linalg.eigh(first[:half].T @ first[:half] / half)[1]
     return by_histogram(np.round(first @ turned, 6), np.round(second @ turned, 6))
+
+
+# ---- what is recorded ----------------------------------------------------------------------------------------------------------------
+
+
+def hardest(changes: Sequence[T], noticed: Callable[[T], bool]) -> T | None:
+    """The last of changes, ever harder to notice, that is noticed, by bisection; None where the first is not."""
+    known, unknown = -1, len(changes)
+    while unknown - known > 1:
+        middle = (known + unknown) // 2
+        known, unknown = (middle, unknown) if noticed(changes[middle]) else (known, middle)
+    return changes[known] if known >= 0 else None
+
+
+def line(
+    shape: str, adjacency: str, pair: Sequence[str], found: Mapping[str, Sequence[Found]], releases: int, power: str | None, seconds: float
+) -> dict[str, object]:
+    """A line of the report: per claim what each tester found, and the least change that the same audit notices."""
+    told: list[dict[str, object]] = [{"name": f.claim.name, "epsilon": f.claim.epsilon, "delta": f.claim.delta} for f in next(iter(found.values()))]
+    for how, by_tester in found.items():
+        for one, by in zip(told, by_tester, strict=True):
+            one[how] = [by.epsilon, by.delta]
+    said = {"shape": shape, "adjacency": adjacency, "pair": pair, "claims": told, "releases": releases, "power": power}
+    return {**said, "seconds": round(seconds, 1)}

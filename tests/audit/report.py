@@ -22,7 +22,8 @@ Exact sums of two neighbouring data sets by the engine, in which one adversarial
 a lower bound on epsilon at its delta, from events that were chosen on one half of the releases and counted on the other, by Clopper-Pearson; all
 bounds hold at once with probability 1 - 10^-6. The tester by likelihood knows the noise and the sums; those by histogram, of the columns and of their
 principal components, know neither. `: alone` is the pair in which the unit is alone in groups: what is at stake there is delta. `sees` is the power:
-the least change that the same audit notices, of those tried."""
+the least change that the same audit notices, of those tried. Of a choice (MODE, quantiles by rank) the place that is shown is all that there is to
+see, and the noise is that of the scores: `of the scale` is the multiple of theirs."""
 ON_MUTANTS = """\
 Each is the product with a few words of its source changed, in a process of its own, and must fail the named test of the named layer; the product as
 it is passes them all. Seconds are from the start of the process to the first test that fails. Answers are not stored as yet: in place of a stored

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from audit_releases import weaker
 from audit_shapes import LISTED, SALT, made
-from audit_tester import Array, Found, by_histogram, claims, judged
+from audit_tester import Array, Found, by_histogram, claims, judged, line
 
 from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.lower import lower
@@ -113,7 +113,10 @@ def test_nor_does_any_upper_part(tmp_path: Path, name: str, record_property: Any
     found = upper_part(tmp_path / "real", name, MANY)
     seconds = process_time() - start
     power = next((m for m in ("0.6", "0.4", "0.3") if any(f.broken for f in upper_part(tmp_path / m, name, MANY, m))), None)
-    record_property("audit", json.dumps(line(name, found, MANY, seconds, power)))
+    record_property(
+        "audit",
+        json.dumps(line(name, "add_remove", (UPPER_PARTS[name][0], "gone"), {"histogram": found}, MANY, power and f"{power} of the noise", seconds)),
+    )
     assert not [f for f in found if f.broken]
     assert power is not None
 
@@ -131,7 +134,12 @@ def test_nor_do_answers_as_an_analyst_gets_them(tmp_path: Path, record_property:
     monkeypatch.setattr(noise, "sample", half)
     weakened = asked(tmp_path / "weak")
     power = "0.5" if any(f.broken for f in weakened) else None
-    record_property("audit", json.dumps(line("whole answers: count", found, QUERIES, seconds, power)))
+    record_property(
+        "audit",
+        json.dumps(
+            line("whole answers: count", "add_remove", ("high", "gone"), {"histogram": found}, QUERIES, power and f"{power} of the noise", seconds)
+        ),
+    )
     assert not [f for f in found if f.broken]
     assert power is not None
 
@@ -161,18 +169,3 @@ def asked(folder: Path) -> list[Found]:
     finally:
         for side in sides:
             side.close()
-
-
-def line(name: str, found: list[Found], count: int, seconds: float, power: str | None) -> dict[str, object]:
-    """A line of the report."""
-    told = [{"name": f.claim.name, "epsilon": f.claim.epsilon, "delta": f.claim.delta, "histogram": [f.epsilon, f.delta]} for f in found]
-    seen_at = None if power is None else f"{power} of the noise"
-    return {
-        "shape": name,
-        "adjacency": "add_remove",
-        "pair": (UPPER_PARTS[name][0] if name in UPPER_PARTS else "high", "gone"),
-        "claims": told,
-        "releases": count,
-        "power": seen_at,
-        "seconds": round(seconds, 1),
-    }

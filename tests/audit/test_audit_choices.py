@@ -6,15 +6,17 @@ one half of the releases which values are likelier under which data set, and cou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
 from audit_shapes import CLAUSE, VERSIONS, Pair, _neighbours, _sums
-from audit_tester import Array, Found, by_histogram, claims, judged
+from audit_tester import Array, Found, by_histogram, claims, hardest, judged, line
 from choice_laws import losses
 
 from dpquery.mechanisms import SystemBits
@@ -25,17 +27,18 @@ from dpquery.release import noise
 from dpquery.values.exact import Exact
 from dpquery.values.types import Adjacency
 
-COUNT = 40_000  # releases of either data set
+COUNT, MANY = 40_000, 200_000  # releases of either data set
+MULTIPLES = tuple(Fraction(m, 20) for m in (4, 6, 8, 10, 12, 14, 15, 16, 17, 18, 19))
 NEAR = "(oid < 100 OR oid > 600 OR k = 'a')"  # others have two rows less in g than in a: as many as a unit counts
 TWO = f"k IN ('a', 'g') AND {NEAR}"
 SHAPES: Mapping[str, str] = {
     "permute and flip": f"SELECT mode(k) FROM orders WHERE {TWO}",
     "permute and flip of a tie": "SELECT mode(k) FROM orders WHERE k IN ('a', 'g')",
     "exponential": f"{CLAUSE}(rho = 0.125, delta = 1e-6) mode(k) FROM orders WHERE {TWO}",
-    "three values": f"SELECT mode(k) FROM orders WHERE k IN ('a', 'g', 'e') AND {NEAR}",
+    "three values": f"SELECT mode(k) FROM orders WHERE k IN ('a', 'b', 'g') AND {NEAR}",
     "key of the unit": f"SELECT c, mode(k) FROM orders JOIN people USING (pid) WHERE {TWO} GROUP BY c",
     "median by rank": f"{CLAUSE}(noise = EXPONENTIAL) median(plus) FROM orders WHERE oid < 100",
-    "upper decile by rank": f"{CLAUSE}(noise = EXPONENTIAL) quantile_disc(signed, 0.9) FROM orders",
+    "upper decile by rank": f"{CLAUSE}(noise = EXPONENTIAL) quantile_disc(signed, 0.9) FROM orders WHERE oid < 100",
     "median by rank, in rho": f"{CLAUSE}(noise = EXPONENTIAL, rho = 0.125, delta = 1e-6) median(plus) FROM orders WHERE oid < 100",
     "half the price": f"SELECT mode(k, epsilon => 0.5), mode(signed > 0, epsilon => 0.5) FROM orders WHERE {TWO}",
 }
@@ -91,21 +94,21 @@ def loss(pair: Pair) -> float:
     return total
 
 
-def released(pair: Pair, side: int, drawn: Priced) -> Array:
+def released(pair: Pair, side: int, drawn: Priced, count: int = COUNT) -> Array:
     """So many releases: the place that is chosen, releases by parts and groups."""
     release, exact, groups = pair.prepared.blocks[0].release, pair.sums[side], laid_out(pair)
     own = [[dict(zip(exact.keys, exact.bins[part], strict=True)).get(key, {}) for key in groups] for part in range(len(release.table.parts))]
-    keys = tuple((at,) for at in range(COUNT * len(groups)))
-    bins = {part: tuple(each) * COUNT for part, each in enumerate(own)}
+    keys = tuple((at,) for at in range(count * len(groups)))
+    bins = {part: tuple(each) * count for part, each in enumerate(own)}
     shown = noise.add(Exact(keys, ((),) * len(own), bins), replace(release, keys=ListedKeys(keys, "")), drawn, SystemBits())
     numbers = [part.numbers for part in release.table.parts]
-    places = [np.array(column).reshape(-1, n).argmax(axis=1).reshape(COUNT, -1) for column, n in zip(shown.sums, numbers, strict=True)]
+    places = [np.array(column).reshape(-1, n).argmax(axis=1).reshape(count, -1) for column, n in zip(shown.sums, numbers, strict=True)]
     return np.concatenate(places, axis=1).astype(float)
 
 
-def audited(pair: Pair, drawn: Priced | None = None) -> list[Found]:
+def audited(pair: Pair, drawn: Priced | None = None, count: int = COUNT) -> list[Found]:
     priced = pair.prepared.blocks[0].priced
-    first, second = (released(pair, side, drawn or priced) for side in (0, 1))
+    first, second = (released(pair, side, drawn or priced, count) for side in (0, 1))
     return judged(*by_histogram(first, second), claims(priced))
 
 
@@ -120,6 +123,24 @@ def test_no_choice_tells_more_than_it_costs(made: Mapping[str, Mapping[str, Pair
     assert {one.mechanism for one in pair.prepared.blocks[0].priced.noises} <= {*Choosing}
     assert pair.prepared.blocks[0].priced.price.epsilon is None or loss(pair) <= float(pair.prepared.blocks[0].priced.price.epsilon) + 1e-9
     assert not [one for one in audited(pair) if one.broken]
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("adjacency", VERSIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nor_do_many_choices(
+    made: Mapping[str, Mapping[str, Pair]], adjacency: str, shape: str, record_property: Callable[[str, object], None]
+) -> None:
+    """What is seen of a smaller scale is recorded; where one choice is nearly certain it can be nothing."""
+    pair, start = made[adjacency][shape], process_time()
+    found = audited(pair, count=MANY)
+    seconds = process_time() - start
+    priced = pair.prepared.blocks[0].priced
+    multiple = hardest(MULTIPLES, lambda m: any(one.broken for one in audited(pair, scaled(priced, m), MANY)))
+    power = None if multiple is None else f"{float(multiple):g} of the scale"
+    record_property("audit", json.dumps(line(shape, adjacency, pair.names, {"histogram": found}, MANY, power, seconds)))
+    assert not [one for one in found if one.broken]
+    assert power is not None or shape not in SHARP[adjacency], "where a unit reaches the claim, a fifth of the scale would not be found out"
 
 
 @pytest.mark.parametrize("adjacency", VERSIONS)

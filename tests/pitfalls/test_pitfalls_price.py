@@ -14,6 +14,7 @@ from people import code, noise_of, one, rows, shown
 from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.engine.session import Session
+from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, choose
 from dpquery.plan.release import Choosing
 
@@ -94,6 +95,27 @@ def test_b11_a_statements_price_is_what_was_said(ordinary: Session) -> None:
     own = shown(ordinary, "SELECT count(*, epsilon => 0.1), sum(x, epsilon => 0.2) FROM visits", epsilon="0.3")
     assert [release["share"] for release in own["releases"]] == [pytest.approx(1 / 3), pytest.approx(2 / 3)]
     assert code(ordinary, "SELECT count(*, epsilon => 0.2), sum(x, epsilon => 0.2) FROM visits", epsilon="0.3") == "SHARES_EXCEED_PRICE"
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT count(*, epsilon => 0.2), sum(x, epsilon => 0.2) FROM visits", "1:34"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rho=0.1) count(*) FROM visits", "1:42"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) count(*) FROM visits", "1:42"),
+        (
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(rho=0.1) count(*) FROM visits),"
+            " count(*) FROM visits",
+            "1:97",
+        ),
+    ],
+)
+def test_prices_that_do_not_fit_each_other_are_shown_where_they_are_named(sql: str, place: str, ordinary: Session) -> None:
+    with pytest.raises(Refused) as told:
+        ordinary.query(sql, epsilon="0.3")
+    assert told.value.code in ("SHARES_EXCEED_PRICE", "TWO_PRICES")
+    assert told.value.position is not None
+    assert f"{told.value.position.line}:{told.value.position.column}" == place
 
 
 def test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale(ordinary: Session) -> None:

@@ -48,6 +48,15 @@ def test_every_entry_has_tests_that_exist() -> None:
         assert [name for name in named if name not in tests] == [], number
 
 
+def test_what_is_yet_to_come_is_refused_today() -> None:
+    """Each feature that an entry waits for has a test that shows that it is not there; none has one that nothing waits for."""
+    tests, later = known(), {entry.later for entry in table.TABLE.values()} | {later for _, _, later in attacks().values()}
+    assert later - {""} == set(table.YET_TO_COME)
+    assert [name for name in table.YET_TO_COME.values() if name not in tests] == []
+    for key, entry in table.TABLE.items():
+        assert not entry.later or table.YET_TO_COME[entry.later] in entry.tests, key
+
+
 def test_no_test_of_a_pitfall_is_forgotten() -> None:
     """What is called after a pitfall here is named in the table."""
     named = {name for entry in table.TABLE.values() for name in entry.tests}

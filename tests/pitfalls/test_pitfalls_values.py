@@ -202,10 +202,20 @@ ORDERED = [
 ]
 
 
-@pytest.mark.parametrize("function", ORDERED)
-def test_a4_what_ties_decide_is_decided_alike_in_whatever_order_rows_come(function: str, ties: tuple[Session, ...]) -> None:
+FRAMED = [
+    ("sum(f)", "UNBOUNDED PRECEDING"),
+    ("avg(f)", "BETWEEN 2 PRECEDING AND CURRENT ROW"),
+    ("max(s)", "BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"),
+    ("sum(i)", "BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "frame"), [*((function, "") for function in ORDERED), *((function, f" ROWS {frame}") for function, frame in FRAMED)]
+)
+def test_a4_what_ties_decide_is_decided_alike_in_whatever_order_rows_come(function: str, frame: str, ties: tuple[Session, ...]) -> None:
     """Inside a unit, ties broken by row order would change other people's rows when one person leaves, or the engine's mood."""
-    inner = f"SELECT *, CAST({function} OVER (PARTITION BY pid ORDER BY d) AS VARCHAR) AS n FROM things"
+    inner = f"SELECT *, CAST({function} OVER (PARTITION BY pid ORDER BY d{frame}) AS VARCHAR) AS n FROM things"
     found = [rows(each, f"SELECT pid % 5 AS p, n, count(*) FROM ({inner}) GROUP BY p, n ORDER BY p, n") for each in ties]
     assert all(each == found[0] for each in found)
     assert sum(n for _, _, n in found[0]) == 200
@@ -342,6 +352,18 @@ def test_e_the_bounds_are_those_of_the_expression_that_is_summed(whole: Session)
     )
     assert code(whole, "SELECT sum(x / k) FROM visits") == "MISSING_BOUNDS"
     assert code(whole, "SELECT sum(k) FROM visits") == "MISSING_BOUNDS"
+
+
+def test_c10_bounds_that_nobody_declared_are_not_found(whole: Session) -> None:
+    """Neither without a word nor where they are asked for: nothing looks for bounds in private rows."""
+    asked = {
+        "": "MISSING_BOUNDS",
+        ", contribution_bounds_per_row => NULL": "BOUNDS_NOT_LITERAL",
+        ", contribution_bounds_per_row => 'AUTO'": "BOUNDS_NOT_LITERAL",
+    }
+    for more, refusal in asked.items():
+        for function in ("sum", "avg"):
+            assert code(whole, f"SELECT {function}(x / k{more}) FROM visits") == refusal
 
 
 def test_e_reversed_bounds_are_refused(whole: Session) -> None:

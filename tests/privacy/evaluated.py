@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
@@ -25,38 +26,24 @@ def value(scalar: Scalar, row: Row) -> Any:
         case Cast(arg=arg, type=type):
             return CASTS[type.kind](x) if (x := value(arg, row)) is not None else None
         case Call(function=function, args=args):
-            return _call(function, [value(arg, row) for arg in args])
+            known = [value(arg, row) for arg in args]
+            if function in OF_NULLS:
+                return OF_NULLS[function](known)
+            return None if None in known else STRICT[function](*known)
         case _:
             assert_never(scalar)
 
 
-def _call(function: str, args: list[Any]) -> Any:
-    match function:
-        case "and":
-            return False if False in args else None if None in args else True
-        case "or":
-            return True if True in args else None if None in args else False
-        case "not":
-            return None if args[0] is None else not args[0]
-        case "is_null":
-            return args[0] is None
-        case "coalesce":
-            return next((a for a in args if a is not None), None)
-        case _:
-            return None if None in args else STRICT[function](*args)
-
-
 CASTS: dict[Kind, Callable[[Any], Any]] = {Kind.FLOAT: float}
-STRICT: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+OF_NULLS: dict[str, Callable[[Sequence[Any]], Any]] = {  # those that make something of NULL
+    "and": lambda known: False if False in known else None if None in known else True,
+    "or": lambda known: True if True in known else None if None in known else False,
+    "is_null": lambda known: known[0] is None,
+    "coalesce": lambda known: next((x for x in known if x is not None), None),
+}
+STRICT: dict[str, Callable[..., Any]] = {  # the others are NULL where an argument is
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")},
     "mod": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
+    "not": lambda a: not a,
     "in": lambda a, *many: a in many,
 }

@@ -1,6 +1,8 @@
-"""A reference interpreter of releases in plain Python: slow, exact, and sharing no code with the lowering. One function per node.
+"""A reference interpreter of releases in plain Python: slow, exact, and sharing no function with the lowering. One function per node.
 
-A relation is a list of (unit, {column id: value}); all rows of all units lie in one list, so that nothing is local by construction.
+A relation is a list of (unit, {column id: value}); all rows of all units lie in one list, so that nothing is local by construction. Of dpquery it
+knows the classes that a plan is made of, and nothing that computes (test_interpreter.py); expressions are in evaluated.py, what is aggregated within
+a unit in within.py.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from typing import Any, TypeVar, assert_never
 from evaluated import value
 from within import missing, reduced, whole, windowed
 
-from dpquery.plan.inside import Whole, total
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed, output
+from dpquery.plan.inside import Whole
+from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -40,14 +42,14 @@ from dpquery.plan.release import (
     Units,
     UnitTable,
 )
+from dpquery.plan.scalar import Scalar
 
 K = TypeVar("K")
 V = TypeVar("V")
 Row = dict[int, Any]
 Owned = list[tuple[Any, Row]]
-Set = frozenset[Any]
 InBins = dict[int, int]  # those that are not 0
-Cell = int | Set | InBins
+Cell = int | frozenset[Any] | InBins
 Groups = dict[tuple[Any, ...], tuple[int | InBins, ...]]
 
 
@@ -62,30 +64,24 @@ class Data:
 
 def run(release: Release, data: Data) -> Groups:
     """Per group the exact integers of each part; every listed key, every group of private keys that a kept unit is in, exactly one without keys."""
-    cells = cells_and_sets(release.table, data, listed(release, data))
-    parts = release.table.parts
-    gathered: dict[tuple[Any, ...], list[list[Cell]]] = {}
-    for (_, key), values in cells.items():
-        for column, cell in zip(gathered.setdefault(key, [[] for _ in parts]), values, strict=True):
-            column.append(cell)
-    sums = {key: [_together(column) for column in columns] for key, columns in gathered.items()}
-    match release.keys:
-        case NoKeys():
-            shown: Iterable[tuple[Any, ...]] = [()]
-        case ListedKeys() | ReleasedKeys():
-            shown = listed(release, data) or ()
-        case PrivateKeys():
-            shown = sums
-        case _:
-            assert_never(release.keys)
-    nothing = tuple(InBins() if isinstance(part.cell, Bins) else 0 for part in release.table.parts)
-    return {key: tuple(sums.get(key, nothing)) for key in shown}
+    keys, parts = listed(release, data), release.table.parts
+    gathered = _by((key, own) for (_, key), own in cells(release.table, data, keys).items())
+    sums = {key: tuple(_together(column) for column in zip(*own, strict=True)) for key, own in gathered.items()}
+    nothing = tuple(InBins() if isinstance(part.cell, Bins) else 0 for part in parts)
+    return {key: sums.get(key, nothing) for key in (sums if keys is None else keys)}
 
 
 def listed(release: Release, data: Data) -> set[tuple[Any, ...]] | None:
-    if isinstance(release.keys, ReleasedKeys):
-        return {row[1:] for row in data.publics[release.keys.public.name]}
-    return set(release.keys.rows) if isinstance(release.keys, ListedKeys) else None
+    """The keys of all groups there are; None where that is for private rows to say."""
+    match release.keys:
+        case ReleasedKeys(public=public):
+            return {row[1:] for row in data.publics[public.name]}
+        case ListedKeys(rows=known):
+            return set(known)
+        case NoKeys() | PrivateKeys() as keys:
+            return {()} if isinstance(keys, NoKeys) else None
+        case _:
+            assert_never(release.keys)
 
 
 def _together(column: Sequence[Cell]) -> int | InBins:
@@ -97,13 +93,7 @@ def _together(column: Sequence[Cell]) -> int | InBins:
     return len(frozenset().union(*sets)) if sets else sum(cell for cell in column if isinstance(cell, int))
 
 
-def unit_cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Any, ...]]:
-    """Per (unit, key) the clamped integer of each part, after the cap on groups; of a set its size."""
-    cells = cells_and_sets(table, data, keys)
-    return {at: tuple(len(cell) if isinstance(cell, frozenset) else cell for cell in values) for at, values in cells.items()}
-
-
-def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Cell, ...]]:
+def cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> dict[tuple[Any, tuple[Any, ...]], tuple[Cell, ...]]:
     """Per (unit, key) the clamped integer, the set or the bins of each part, after the cap on groups."""
     keyed = [(unit, tuple(value(k.value, row) for k in table.keys), row) for unit, row in rows(table.input, data)]
     grouped = _by(((unit, key), row) for unit, key, row in keyed if keys is None or key in keys)
@@ -120,7 +110,7 @@ def cells_and_sets(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | No
 
 
 def _first_groups(grouped: Mapping[tuple[Any, tuple[Any, ...]], list[Row]], groups: int, salt: str) -> list[tuple[Any, tuple[Any, ...]]]:
-    return [(unit, key) for unit, own in _by(grouped).items() for key in sorted(own, key=lambda k: (_hash(salt, (unit, k)), repr(k)))[:groups]]
+    return [at for unit, keys in _by(grouped).items() for at in _first([(unit, key) for key in keys], groups, salt)]
 
 
 def _counted(part: Part, own: Sequence[Row]) -> list[Any]:
@@ -130,48 +120,44 @@ def _counted(part: Part, own: Sequence[Row]) -> list[Any]:
 
 
 def _row(kind: One | Units | Product | Element, row: Row) -> Any:
+    """What a row brings; None where it does not count."""
+    if isinstance(kind, Product):
+        x, y = _row(kind.left, row), _row(kind.right, row)
+        return None if x is None or y is None else x * y - kind.less
+    x = 1 if kind.value is None else value(kind.value, row)
+    if missing(x):
+        return None
     match kind:
-        case Element(value=of):
-            return None if missing(value(of, row)) else value(of, row)
-        case One(value=None):
-            return 1
-        case One(value=of):
-            return None if missing(value(of, row)) else 1
-        case Units(value=of, step=step, low=low, high=high, centred=centred):
-            x = value(of, row)
-            if missing(x):
-                return None
+        case Units(step=step, low=low, high=high, centred=centred):
             units = whole(x, Whole(step, low, high))
             return 2 * units - (low + high) if centred else units
-        case Product(left=left, right=right, less=less):
-            x, y = _row(left, row), _row(right, row)
-            return None if x is None or y is None else x * y - less
+        case One() | Element():
+            return 1 if isinstance(kind, One) else x
         case _:
             assert_never(kind)
 
 
 def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
+    """What the rows of one unit and group come to; the choice among the values of a set is salted."""
     counted = _counted(part, own)
-    if isinstance(part.cell, Bins) and isinstance(part.row, Units):
-        bins, n = Counter((x - part.row.low) // part.cell.width for x in counted), len(counted)
-        weight = (min(part.cell.rows, n) << WEIGHT_BITS) // max(1, n)
-        return {bin: weight * number for bin, number in bins.items()}
-    if isinstance(part.cell, Elements):
-        return frozenset(sorted(set(counted), key=lambda x: (_hash(repr(salt), x), repr(x)))[: part.cell.most])
-    if not counted:
-        return 0
-    total, n = sum(counted), len(counted)
+    n = len(counted)
     match part.cell:
-        case Clamp(low=low, high=high):
-            return max(low, min(high, total))
-        case HeavyMean(rows=most):
-            return total if n <= most else abs(total) * most // n * (1 if total > 0 else -1)
-        case UnitMean(low=low, high=high):
-            return max(2 * low, min(2 * high, int(Fraction(2 * total, n)))) - (low + high)
+        case Bins(rows=most, width=width):
+            assert isinstance(part.row, Units)
+            bins, weight = Counter((x - part.row.low) // width for x in counted), (min(most, n) << WEIGHT_BITS) // max(1, n)
+            return {bin: weight * number for bin, number in bins.items()}
+        case Elements(most=most):
+            return frozenset(_first(set(counted), most, repr(salt)))
         case Present():
-            return 1
-        case Additive() | Bins():
-            raise AssertionError("row weights only, or bins of no units")
+            return min(1, n)
+        case Clamp(low=low, high=high):
+            return max(low, min(high, sum(counted))) if n else 0
+        case HeavyMean(rows=most):
+            return sum(counted) if n <= most else int(Fraction(sum(counted) * most, n))
+        case UnitMean(low=low, high=high):
+            return max(2 * low, min(2 * high, int(Fraction(2 * sum(counted), n)))) - (low + high) if n else 0
+        case Additive():
+            raise AssertionError("row weights only")
         case _:
             assert_never(part.cell)
 
@@ -179,24 +165,25 @@ def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
 # ---- relations -----------------------------------------------------------------------------------------------------------------------
 
 
-def rows(rel: Private, data: Data) -> Owned:
+def rows(rel: Private | Public, data: Data) -> Owned:
+    """Of each private row its unit and the values of its columns; a public row is nobody's."""
     match rel:
+        case Public(name=name):
+            return [(None, dict(zip(ids(rel), row, strict=True))) for row in data.publics[name]]
         case Scan():
             return _scan(rel, data)
         case Keep(input=below, predicate=predicate):
             return [(unit, row) for unit, row in rows(below, data) if value(predicate, row) is True]
         case Compute(input=below, items=items):
             return [(unit, {**row, **{c.id: value(v, row) for c, v in items}}) for unit, row in rows(below, data)]
-        case Lookup():
-            return _lookup(rel, data)
-        case Match():
-            return _match(rel, data)
-        case Semi():
-            return _semi(rel, data)
+        case Lookup(input=left, public=right) | Match(left=left, right=right):
+            return _joined(left, right, rel.on, rel.join, data)
+        case Semi(left=left, right=right, on=on, negated=negated):
+            return [(unit, row) for unit, row, partners in _partners(left, right, on, data) if bool(partners) is not negated]
         case Stack():
             return _stack(rel, data)
         case CapRows(input=below, rows=most):
-            return _cap(rows(below, data), most, data.salt)
+            return [(unit, row) for unit, own in _by(rows(below, data)).items() for row in _first(own, most, data.salt)]
         case Group():
             return _group(rel, data)
         case Windowed():
@@ -210,47 +197,50 @@ def _scan(rel: Scan, data: Data) -> Owned:
     for row in data.tables[rel.physical]:
         at: Mapping[str, Any] | None = row
         for hop in rel.unit.hops:
-            parents = [] if at is None else [p for p in data.tables[hop.table] if at[hop.column] is not None and p[hop.key] == at[hop.column]]
-            at = parents[0] if parents else None
+            foreign = None if at is None else at[hop.column]
+            at = None if foreign is None else {parent[hop.key]: parent for parent in reversed(data.tables[hop.table])}.get(foreign)
         unit = None if at is None else at[rel.unit.column]
         if unit is not None:
             found.append((unit, {c.column.id: None if missing(row[c.physical]) else row[c.physical] for c in rel.columns}))
     return found
 
 
-def _lookup(rel: Lookup, data: Data) -> Owned:
-    found = []
-    for unit, row in rows(rel.input, data):
-        meets = [{c.id: v for c, v in zip(rel.public.columns, public, strict=True)} for public in data.publics[rel.public.name]]
-        joined = [{**row, **public} for public in meets if rel.on is None or value(rel.on, {**row, **public}) is True]
-        if not joined and rel.join is Join.LEFT:
-            joined = [{**row, **{c.id: None for c in rel.public.columns}}]
-        found += [(unit, each) for each in joined]
+def ids(rel: Private | Public) -> list[int]:
+    """The columns of its rows, in the order in which they break ties."""
+    match rel:
+        case Scan(columns=scanned):
+            return [c.column.id for c in scanned]
+        case Public(columns=columns) | Stack(columns=columns):
+            return [c.id for c in columns]
+        case Group(keys=keys, items=items):
+            return [c.id for c in (*keys, *(column for column, _ in items))]
+        case Compute(input=below, items=items):
+            return [*ids(below), *(column.id for column, _ in items)]
+        case Windowed(input=below, column=column):
+            return [*ids(below), column.id]
+        case Lookup(input=left, public=right) | Match(left=left, right=right):
+            return [*ids(left), *ids(right)]
+        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
+            return ids(below)
+        case _:
+            assert_never(rel)
+
+
+def _joined(left: Private, right: Private | Public, on: Scalar | None, how: Join, data: Data) -> Owned:
+    found, nothing = [], dict.fromkeys(ids(right))
+    for unit, row, partners in _partners(left, right, on, data):
+        joined = partners or ([nothing] if how is Join.LEFT else [])
+        found += [(unit, {**row, **other}) for other in joined]
     return found
 
 
-def _match(rel: Match, data: Data) -> Owned:
-    found, right = [], rows(rel.right, data)
-    for unit, row in rows(rel.left, data):
-        joined = [{**row, **other} for owner, other in right if owner == unit and (rel.on is None or value(rel.on, {**row, **other}) is True)]
-        if not joined and rel.join is Join.LEFT:
-            joined = [{**row, **{c.id: None for c in output(rel.right)}}]
-        found += [(unit, each) for each in joined]
-    return found
-
-
-def _semi(rel: Semi, data: Data) -> Owned:
-    if isinstance(rel.right, Public):
-        columns, table = rel.right.columns, data.publics[rel.right.name]
-        right: Owned = [(None, {c.id: v for c, v in zip(columns, row, strict=True)}) for row in table]
-    else:
-        right = rows(rel.right, data)
-    found = []
-    for unit, row in rows(rel.left, data):
-        partners = [other for owner, other in right if owner in (unit, None)]
-        if any(rel.on is None or value(rel.on, {**row, **other}) is True for other in partners) is not rel.negated:
-            found.append((unit, row))
-    return found
+def _partners(left: Private, right: Private | Public, on: Scalar | None, data: Data) -> list[tuple[Any, Row, list[Row]]]:
+    """Each row on the left with those on the right that meet it: public ones, or the unit's own."""
+    others = rows(right, data)
+    return [
+        (unit, row, [other for owner, other in others if owner in (unit, None) and (on is None or value(on, {**row, **other}) is True)])
+        for unit, row in rows(left, data)
+    ]
 
 
 def _stack(rel: Stack, data: Data) -> Owned:
@@ -268,21 +258,16 @@ def _stack(rel: Stack, data: Data) -> Owned:
     return [(unit, dict(zip(ids, values, strict=True))) for unit, values in merged[rel.how]]
 
 
-def _cap(owned: Owned, most: int, salt: str) -> Owned:
-    return [(unit, row) for unit, own in _by(owned).items() for row in sorted(own, key=lambda r: (_hash(salt, r), repr(r)))[:most]]
-
-
 def _group(rel: Group, data: Data) -> Owned:
     grouped = _by(((unit, *(row[key.id] for key in rel.keys)), row) for unit, row in rows(rel.input, data))
-    made = {at: {c.id: reduced(item, own, value) for c, item in rel.items} for at, own in grouped.items()}
+    made = {at: {c.id: reduced(item, own) for c, item in rel.items} for at, own in grouped.items()}
     return [(unit, {**{c.id: v for c, v in zip(rel.keys, key, strict=True)}, **made[unit, *key]}) for unit, *key in grouped]
 
 
 def _windowed(rel: Windowed, data: Data) -> Owned:
     split = _by(((unit, *(row[c.id] for c in rel.partition)), row) for unit, row in rows(rel.input, data))
-    ties = [c.id for c in output(rel.input)] if total(rel.item, rel.frame) else []
-    made = {at: windowed(rel.item, rel.order, rel.frame, own, ties, value) for at, own in split.items()}
-    return [(at[0], {**row, rel.column.id: x}) for at, own in split.items() for row, x in zip(own, made[at], strict=True)]
+    ties = ids(rel.input)
+    return [(unit, {**row, rel.column.id: x}) for (unit, *_), own in split.items() for row, x in windowed(rel.item, rel.order, rel.frame, own, ties)]
 
 
 def _by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -293,5 +278,6 @@ def _by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return found
 
 
-def _hash(salt: str, what: Any) -> bytes:
-    return hashlib.blake2b(repr((salt, what)).encode()).digest()
+def _first(of: Iterable[V], most: int, salt: str) -> list[V]:
+    """So many of them, in an order that a salted hash makes."""
+    return sorted(of, key=lambda one: (hashlib.blake2b(repr((salt, one)).encode()).digest(), repr(one)))[:most]

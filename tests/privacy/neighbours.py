@@ -9,7 +9,7 @@ from math import tanh
 from random import Random
 
 import random_plans as rp
-from interpreter import Data, Groups, run
+from interpreter import Data, Groups, cells, listed, run
 
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import Draft
@@ -90,6 +90,12 @@ def _lost(noise: Noise, move: Moved) -> float:
 def alone(one: Groups, other: Groups) -> int:
     """The most groups that only one of two neighbours has."""
     return max(len(one.keys() - other.keys()), len(other.keys() - one.keys()))
+
+
+def unit_cells(release: Release, data: Data) -> dict[tuple[object, tuple[object, ...]], tuple[int | dict[int, int], ...]]:
+    """Per (unit, key) the clamped integer of each part, after the cap on groups; of a set its size."""
+    found = cells(release.table, data, listed(release, data))
+    return {at: tuple(len(cell) if isinstance(cell, frozenset) else cell for cell in own) for at, own in found.items()}
 
 
 def sums(release: Release, units: dict[int, rp.Bag], public: dict[str, list[tuple[object, ...]]]) -> Groups:

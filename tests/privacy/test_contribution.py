@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 import random_plans as rp
-from interpreter import Data, listed, run, unit_cells
-from neighbours import flat, moved, sample
+from interpreter import Data, run
+from neighbours import flat, moved, sample, unit_cells
 
 from dpquery.errors import Position
 from dpquery.mechanisms import Noise
@@ -52,7 +52,7 @@ HERE = Position(1, 1)
 def test_c1_c2_cells_and_groups_stay_within_their_bounds(seed: int) -> None:
     s = sample(seed)
     limits = enforced(s.release)
-    cells = unit_cells(s.release.table, s.data, listed(s.release, s.data))
+    cells = unit_cells(s.release, s.data)
     match limits.bounding:
         case GroupCap(groups=groups):
             found = [(flat(value), cell) for values in cells.values() for value, cell in zip(values, limits.cells, strict=True)]

@@ -13,8 +13,8 @@ import evaluated
 import interpreter
 import pytest
 import random_plans as rp
-from interpreter import Data, Owned, Row, listed, rows, unit_cells
-from neighbours import sample
+from interpreter import Data, Owned, Row, rows
+from neighbours import sample, unit_cells
 
 from dpquery.errors import Fault
 from dpquery.plan.functions import call
@@ -62,7 +62,7 @@ def stays_local(seed: int) -> bool:
         data = rp.together(neighbour(s.units, gone, s.random), s.public)
         if any(of_unit(rel, s.data, v) != of_unit(rel, data, v) for rel in relations for v in others):
             return False
-        before, after = (unit_cells(s.release.table, d, listed(s.release, d)) for d in (s.data, data))
+        before, after = (unit_cells(s.release, d) for d in (s.data, data))
         if {at: c for at, c in before.items() if at[0] != gone} != {at: c for at, c in after.items() if at[0] != gone}:
             return False
     data = rp.together(rp.without(s.units, gone), s.public)
@@ -100,8 +100,10 @@ def shares(rel: Private, data: Data, right: Right) -> Owned:
 
 def kept_public_rows(rel: Private, data: Data, right: Right) -> Owned:
     """A lookup that keeps the public rows that nobody meets, for every unit that there could be."""
+    if not isinstance(rel, Lookup):
+        return right(rel, data)
     nothing = {c.id: None for c in output(rel)}
-    return [*right(rel, data), *((unit, nothing) for unit in range(1, 5))] if isinstance(rel, Lookup) else right(rel, data)
+    return [*right(rel, data), *((unit, nothing) for unit in range(1, 5))]
 
 
 def anybodys(rel: Private, data: Data, right: Right) -> Owned:

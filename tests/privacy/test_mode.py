@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,22 @@ def test_a_value_that_is_not_doubtful_is_the_right_one(law: Noise, exact: list[i
     assert sum(1 for bad, told in zip(wrong, doubtful, strict=True) if bad and not told) / 3000 <= 0.05 + 0.02
 
 
+@pytest.mark.parametrize("law", [*(Noise(one, Fraction(3 * ROW)) for one in Choosing), LAPLACE, GAUSSIAN], ids=lambda law: str(law.mechanism))
+@pytest.mark.parametrize("falls", [(1.0,) * 11, (0.3, 0.9, 1.0, 1.0, 2.0), (0.0, 0.0, 1.0)])
+def test_what_is_shown_is_as_near_to_the_most_frequent_as_is_said(law: Noise, falls: tuple[float, ...]) -> None:
+    """Whatever the counts: ties, near ones, all at the very distance. `falls` is how far the others lie below, in the distance that is said."""
+    one = of(tuple(range(len(falls) + 1)), INTEGER)
+    rows = ceil(CARD.expected_error(one, [law], C95))  # type: ignore[arg-type]
+    assert f" at most {rows} rows fewer " in mode.assured("m", one, [law], C95)
+    exact = [1000, *(1000 - round(fall * rows) for fall in falls)]
+    if isinstance(law.mechanism, Choosing):
+        shown = CARD.finish(one, [choose(law, [n * ROW for n in exact] * 10_000, len(exact), SystemBits())])
+    else:
+        shown = CARD.finish(one, [noisy(exact, law, 3000)])
+    far = sum(1 for value in shown if exact[int(str(value))] <= 1000 - rows)
+    assert far / len(shown) <= 0.05 + 0.025
+
+
 def test_it_has_no_error_bar() -> None:
     assert CARD.interval(of(), [[0] * 8], [LAPLACE], C95) == [None, None]
 
@@ -165,6 +182,9 @@ def test_a_statement_says_where_a_mode_is_doubtful(tmp_path: Path) -> None:
     assert clear.table.to_pylist() == [{"m": True, "f": "FR"}]
     assert not any("another value may be as frequent" in said for said in clear.warnings)
     assert clear.types == ("BOOLEAN", "VARCHAR")
+    for found, label in ((even, "mode(menu)"), (chosen, "mode(menu)")):
+        assert any(said.startswith(f"{label}: with 95% confidence, at most ") for said in found.warnings), found.warnings
+    assert sum(" confidence, at most " in said for said in clear.warnings) == 2
     assert clear.intervals == (None, None)
 
 

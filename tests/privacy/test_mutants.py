@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+import interpreter
 import pytest
 import random_plans as rp
 from neighbours import moved, sample, sums
@@ -18,11 +20,16 @@ from dpquery.values.types import Adjacency
 Change = Callable[[Release], Release]
 
 
-def violations(run: Change, claim: Callable[[Sensitivity], Sensitivity] = lambda s: s, seeds: range = range(250)) -> int:
+def violations(
+    run: Change,
+    claim: Callable[[Sensitivity], Sensitivity] = lambda s: s,
+    seeds: range = range(250),
+    made: Callable[[rp.World], Private] | None = None,
+) -> int:
     """How often one removed unit moves what `run` makes of a release further than is claimed of the release itself."""
     found = 0
     for seed in seeds:
-        s = sample(seed)
+        s = sample(seed, made=made)
         claims = [claim(c) for c in sensitivities(enforced(s.release), Adjacency.ADD_REMOVE)]
         changed = run(s.release)
         before = sums(changed, s.units, s.public)
@@ -70,6 +77,20 @@ def test_a_bound_that_is_not_enforced_is_caught(mutant: Change) -> None:
 @pytest.mark.parametrize("norm", ["l0", "linf", "l1", "l2_squared"])
 def test_a_claim_that_is_one_too_low_is_caught(norm: str) -> None:
     assert violations(same, lambda s: replace(s, **{norm: getattr(s, norm) - 1})) > 0
+
+
+def multiplied(world: rp.World) -> Private:
+    """A join that is said to multiply no rows, and does: each of up to three with each of as many."""
+    pair = (CapRows(world.scan("orders"), 3) for _ in range(2))
+    return Match(*pair, world.random.choice([Join.INNER, Join.LEFT]), None, single=True)
+
+
+def test_a_match_that_is_single_by_mistake_costs_accuracy_alone() -> None:
+    """L9 counts too few rows of it; what is clamped by that count is clamped in the plan, and sums move no further."""
+    seeds = range(60)
+    rows = [Counter(unit for unit, _ in interpreter.rows(s.release.table.input, s.data)) for s in (sample(seed, made=multiplied) for seed in seeds)]
+    assert max(most for each in rows for most in each.values()) == 9
+    assert violations(same, seeds=seeds, made=multiplied) == 0
 
 
 def across(rel: Private, wrong: Callable[[Private], frozenset[int] | None]) -> frozenset[int]:

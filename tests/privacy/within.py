@@ -1,20 +1,21 @@
-"""Aggregates within a unit in plain Python, on integers and fractions as far as they go: what the lowering has to agree with."""
+"""Aggregates and windows within a unit in plain Python, on integers and fractions as far as they go: what the lowering has to agree with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, isinf, isnan, sqrt
 from typing import Any
 
-from dpquery.plan.inside import ADDED, SPREADS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from evaluated import Row, value
+
+from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term, Whole
 from dpquery.values.types import Kind
 
-Value = Callable[[Any, Any], Any]  # of an expression in a row
 GREATEST = 2**63 - 1
 
 
-def reduced(item: Reduction, own: Sequence[Any], value: Value) -> Any:
+def reduced(item: Reduction, own: Sequence[Row]) -> Any:
     """The aggregate over the rows of one group."""
     counted = [row for row in own if item.where is None or value(item.where, row) is True]
     if item.value is None:
@@ -22,12 +23,10 @@ def reduced(item: Reduction, own: Sequence[Any], value: Value) -> Any:
     if item.by is not None:
         return _extreme(item, [(value(item.by, row), value(item.value, row)) for row in counted])
     values = [x for row in counted if not missing(x := value(item.value, row))]
-    if item.function in ADDED:
-        units = [x if item.whole is None else whole(x, item.whole) for x in values]
-        return _added(item, sorted(set(units)) if item.distinct else units)
-    if item.function is Reduce.COUNT:
-        return len(set(values)) if item.distinct else len(values)
-    return _picked(item, sorted(values)) if values else None
+    if item.whole is not None:
+        values = [whole(x, item.whole) for x in values]
+    values = sorted(set(values) if item.distinct else values)
+    return len(values) if item.function is Reduce.COUNT else _of_values(item, values) if values else None
 
 
 def missing(x: Any) -> bool:
@@ -41,45 +40,39 @@ def whole(x: Any, grid: Whole) -> int:
     return max(grid.low, min(grid.high, floor(Fraction(x) / grid.step + Fraction(1, 2))))
 
 
-def _added(item: Reduction, units: Sequence[int]) -> Any:
-    step, n = Fraction(1) if item.whole is None else item.whole.step, len(units)
-    if not n:
-        return None
-    if item.function is Reduce.SUM and item.type.kind is Kind.INTEGER:
-        return sum(units) if abs(sum(units)) <= GREATEST else None
-    if item.function is Reduce.SUM:
-        return float(sum(units)) * float(step)
-    if item.function is Reduce.AVG:
-        return float(sum(units)) / n * float(step)
-    assert item.function in SPREADS
-    below = float(n) * (n - (0 if item.function in (Reduce.VAR_POP, Reduce.STDDEV_POP) else 1))
-    if not below:
-        return None
-    variance = float(n * sum(x * x for x in units) - sum(units) ** 2) / below * (float(step) * float(step))
-    return sqrt(variance) if item.function in (Reduce.STDDEV_POP, Reduce.STDDEV_SAMP) else variance
-
-
-def _picked(item: Reduction, values: Sequence[Any]) -> Any:
+def _of_values(item: Reduction, values: Sequence[Any]) -> Any:
+    """The aggregate of so many values, in order; those that add up are given in grid units."""
+    n, step, fraction = len(values), float(item.whole.step if item.whole else 1), item.fraction or Fraction(0)
     match item.function:
         case Reduce.MIN | Reduce.ALL:
             return values[0]
         case Reduce.MAX | Reduce.ANY:
             return values[-1]
         case Reduce.QUANTILE_DISC:
-            return values[max(1, ceil(len(values) * _fraction(item))) - 1]
+            return values[max(1, ceil(n * fraction)) - 1]
         case Reduce.QUANTILE_CONT:
-            return _between([float(x) for x in values], float(_fraction(item)) * (len(values) - 1))
+            return _between(values, float(fraction) * (n - 1))
+        case Reduce.SUM if item.type.kind is Kind.INTEGER:
+            return sum(values) if abs(sum(values)) <= GREATEST else None
+        case Reduce.SUM:
+            return float(sum(values)) * step
+        case Reduce.AVG:
+            return float(sum(values)) / n * step
         case _:
-            raise AssertionError(item.function)
+            return _spread(item.function, values, step)
 
 
-def _fraction(item: Reduction) -> Fraction:
-    assert item.fraction is not None
-    return item.fraction
+def _spread(function: Reduce, units: Sequence[int], step: float) -> float | None:
+    n, root = len(units), function in (Reduce.STDDEV_POP, Reduce.STDDEV_SAMP)
+    below = float(n) * (n if function in (Reduce.VAR_POP, Reduce.STDDEV_POP) else n - 1)
+    if not below:
+        return None
+    variance = float(n * sum(x * x for x in units) - sum(units) ** 2) / below * (step * step)
+    return sqrt(variance) if root else variance
 
 
-def _between(values: Sequence[float], place: float) -> float | None:
-    low, high = values[floor(place)], values[ceil(place)]
+def _between(values: Sequence[Any], place: float) -> float | None:
+    low, high = float(values[floor(place)]), float(values[ceil(place)])
     if floor(place) == ceil(place):
         return low
     found = low * (1 - (place - floor(place))) + high * (place - floor(place))
@@ -99,66 +92,39 @@ def _extreme(item: Reduction, pairs: Sequence[tuple[Any, Any]]) -> Any:
 
 
 def windowed(
-    item: Placing | Reduction, order: Sequence[Term], frame: Frame | None, own: Sequence[Any], ties: Sequence[int], value: Value
-) -> list[Any]:
-    """The window's value for each row of one partition, in the order of `own`; `ties` are all columns' ids."""
+    item: Placing | Reduction, order: Sequence[Term], frame: Frame | None, own: Sequence[Row], columns: Sequence[int]
+) -> list[tuple[Row, Any]]:
+    """The rows of one partition, each with the window's value.
 
-    def before(row: Any) -> tuple[Any, ...]:
-        return tuple(_placed(row[t.column.id], t.descending, t.nulls_first) for t in order)
-
-    places = sorted(range(len(own)), key=lambda i: (before(own[i]), tuple(_placed(own[i][c], False, False) for c in ties)))
-    found: dict[int, Any] = {}
-    for at, i in enumerate(places):
-        keys = [before(own[j]) for j in places]
-        if isinstance(item, Placing):
-            found[i] = _place(item, at, [own[j] for j in places], keys)
-        else:
-            first = 0 if frame is None or frame.preceding is None else max(0, at - frame.preceding)
-            last = len(places) if frame is None else at + 1 if frame.rows else max(k for k, key in enumerate(keys) if key == keys[at]) + 1
-            found[i] = reduced(item, [own[j] for j in places[first:last]], value)
-    return [found[i] for i in range(len(own))]
+    Equals in ORDER BY are ordered by all columns, whatever the function. Those that by SQL's rule tell no equals apart (RANK, DENSE_RANK, frames of
+    RANGE and whole partitions) look at the keys alone: all rows of equal keys count as one place, so how these stand among themselves is no matter.
+    """
+    rows = list(own)
+    terms = [*((term.column.id, term.descending, term.nulls_first) for term in order), *((column, False, False) for column in columns)]
+    for term in reversed(terms):  # a sort keeps the order of equals, so the first term comes last
+        rows = _sorted(rows, *term)
+    keys = [tuple(row[term.column.id] for term in order) for row in rows]
+    if isinstance(item, Placing):
+        return [(row, _place(item, at, rows, keys)) for at, row in enumerate(rows)]
+    return [(row, reduced(item, rows[slice(*_frame(frame, at, keys))])) for at, row in enumerate(rows)]
 
 
-def _placed(x: Any, descending: bool, nulls_first: bool) -> tuple[int, Any]:
-    """What sorts as SQL does."""
-    if x is None:
-        return (0 if nulls_first else 2, 0)
-    return (1, Reversed(x) if descending else x)
+def _sorted(rows: Sequence[Row], column: int, descending: bool, nulls_first: bool) -> list[Row]:
+    nulls = [row for row in rows if row[column] is None]
+    known = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=descending)
+    return [*nulls, *known] if nulls_first else [*known, *nulls]
 
 
-class Reversed:
-    """A value in descending order."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __lt__(self, other: Reversed) -> bool:
-        return bool(other.value < self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reversed) and bool(other.value == self.value)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
+def _frame(frame: Frame | None, at: int, keys: Sequence[Any]) -> tuple[int, int]:
+    """Where the frame of the row at this place begins, and where it has ended."""
+    if frame is None:
+        return 0, len(keys)
+    end = at if frame.rows else max(place for place, key in enumerate(keys) if key == keys[at])
+    return 0 if frame.preceding is None else max(0, at - frame.preceding), end + 1
 
 
-def _place(item: Placing, at: int, rows: Sequence[Any], keys: Sequence[Any]) -> Any:
-    match item.function:
-        case Place.ROW_NUMBER:
-            return at + 1
-        case Place.RANK:
-            return keys.index(keys[at]) + 1
-        case Place.DENSE_RANK:
-            return len(set(keys[: at + 1]))
-        case Place.FIRST_VALUE:
-            return _of(item, rows[0])
-        case Place.LAG | Place.LEAD:
-            there = at - item.offset if item.function is Place.LAG else at + item.offset
-            return _of(item, rows[there]) if 0 <= there < len(rows) else None
-        case _:
-            raise AssertionError(item.function)
-
-
-def _of(item: Placing, row: Any) -> Any:
-    assert item.value is not None
-    return row[item.value.id]
+def _place(item: Placing, at: int, rows: Sequence[Row], keys: Sequence[Any]) -> Any:
+    if item.value is None:
+        return {Place.ROW_NUMBER: at + 1, Place.RANK: keys.index(keys[at]) + 1, Place.DENSE_RANK: len(set(keys[: at + 1]))}[item.function]
+    there = {Place.FIRST_VALUE: 0, Place.LAG: at - item.offset, Place.LEAD: at + item.offset}[item.function]
+    return rows[there][item.value.id] if 0 <= there < len(rows) else None

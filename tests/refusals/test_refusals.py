@@ -13,7 +13,7 @@ import dpquery
 from dpquery.errors import Refused
 from dpquery.sql.dialect import DIALECTS
 
-OF_THE_CALL = {"DIALECT", "TWO_PRICES"}  # what is wrong does not stand in the statement
+OF_THE_CALL = {"DIALECT"}  # what is wrong does not stand in the statement
 
 
 @pytest.fixture(scope="module")

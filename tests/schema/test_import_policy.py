@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from time import process_time
 
 import pytest
+from ruamel.yaml import YAML
 
 from dpquery.errors import SchemaError
 from dpquery.schema.policy import imported
@@ -116,3 +121,61 @@ def test_the_json_of_the_rest_interface() -> None:
     assert "budget: {epsilon: 10.0, delta: 0.0001}" in text
     assert "max_groups_contributed: 3" in text
     assert "# join_restriction_policy has no counterpart" in text
+
+
+LONG: dict[str, Callable[[int], str]] = {
+    "open comments": lambda n: "/* " * n,
+    "tables": lambda n: "ALTER TABLE a " * n,
+    "tables without end": lambda n: "TABLE a PRIVACY POLICY p " * n,
+    "backslashes": lambda n: "'\\" * n,
+    "quotes": lambda n: "'" * n + '"' * (n | 1),
+    "names": lambda n: "TABLE IF EXISTS " + "a." * n,
+    "policies": lambda n: 'VIEW a privacy_policy = """' * n,
+    "spaces": lambda n: "privacy_policy" + " " * n + "privacy_policy =" + " " * n,
+    "lists": lambda n: "ALTER TABLE t ALTER COLUMN a SET PRIVACY DOMAIN IN (" * (n // 20),
+    "columns": lambda n: "ALTER TABLE t " + "".join(f"c{i} SET PRIVACY DOMAIN BETWEEN (0, 1), " for i in range(n // 40)) + ";",
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_long_text_is_read_in_linear_time(name: str) -> None:
+    text = LONG[name](40_000)
+    start = process_time()
+    with suppress(SchemaError):
+        imported(text)
+    assert process_time() - start < 2
+
+
+def test_an_item_of_a_domain_is_a_value_whatever_it_is() -> None:
+    text = imported("ALTER TABLE t ALTER COLUMN a SET PRIVACY DOMAIN IN (1, -2.5, x: {y}, TRUE, 'a\nb', 1_000, \"q: ]}\", DATE '2020-01-01')")
+    values = YAML(typ="safe").load(text)["tables"]["t"]["columns"]["a"]["values"]
+    assert values == [1, -2.5, "x:{y}", True, "a\nb", "1_000", '"q: ]}"', "DATE2020-01-01"]
+    text = imported("BUDGET_LIMIT => 3, MAX_BUDGET_PER_AGGREGATE => 'x\n y: 1'")
+    assert "max_epsilon: TODO" in text
+    assert "\n y: 1" not in text
+
+
+PIECES = [
+    *("ALTER TABLE ", "VIEW ", "IF EXISTS ", "t", "a.b", '"a b"', '"x', "`p.q`", "`", " SET PRIVACY DOMAIN ", "BETWEEN (", "IN (", "REFERENCES t(a)"),
+    *("0", "-1.5", "1e9", "'it''s'", "'", ", ", ")", ";", "PRIVACY POLICY p ENTITY KEY (", "BUDGET_LIMIT => ", "BUDGET_WINDOW => ", "\n", "\u2028"),
+    *("MAX_BUDGET_PER_AGGREGATE => ", "privacy_policy = '", '{"differential_privacy_policy": {"privacy_unit_column": "u: }", "epsilon_budget": 1}}'),
+    *("#", ": ", "{", "]", "- ", "\\", "--", "/*", "*/", " ", "TODO", "null", "&a", "*a", "!!x", "%", "@"),
+]
+
+
+def test_whatever_is_read_a_draft_is_yaml_of_one_shape() -> None:
+    chance, drafts = random.Random(7), 0
+    for _ in range(400):
+        text = "ALTER TABLE t ALTER COLUMN c SET PRIVACY DOMAIN IN (1); " * chance.randint(0, 1)
+        text += "".join(chance.choices(PIECES, k=chance.randint(1, 30)))
+        try:
+            found = YAML(typ="safe").load(imported(text))
+        except SchemaError:
+            continue
+        drafts += 1
+        keys = ["dataset", "source", "privacy_unit", "adjacency", "budget", "per_query", "contribution", "tables"]
+        assert [key for key in found if key != "min_units_per_group"] == keys, text
+        for table in (found["tables"] or {}).values():
+            assert table.keys() <= {"unit", "public", "columns"}, text
+            assert all(isinstance(c, Mapping) and c.keys() <= {"type", "lower", "upper", "values"} for c in table["columns"].values()), text
+    assert drafts > 100

@@ -122,6 +122,7 @@ def test_views_are_read_once_and_with_their_own_places() -> None:
 def test_the_files_are_all_there() -> None:
     assert {Path(path).stem for path in FILES} == {
         "above",
+        "aliases",
         "perunit",
         "aggregates",
         "clauses",

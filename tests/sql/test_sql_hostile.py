@@ -244,3 +244,55 @@ def test_stars_upon_stars_are_not_read_without_end() -> None:
         ask(f"SELECT COUNT(*) FROM {rows}")
     assert refused.value.code == "TOO_COMPLEX"
     assert process_time() - start < 10
+
+
+def windows_within(count: int, term: str) -> str:
+    items = ", ".join(f"lag(amount, {i}) OVER (PARTITION BY user_id ORDER BY amount{term.format(i)}) AS x{i}" for i in range(count))
+    return f"SELECT sum(x0) FROM (SELECT user_id, {items} FROM orders)"
+
+
+COSTLY: dict[str, tuple[Any, int]] = {
+    "windows of a unit": (lambda n: windows_within(n, ""), 64),
+    "windows and terms of a unit": (lambda n: windows_within(n, " + {}"), 32),
+    "terms of a window of a unit": (
+        lambda n: (
+            "SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY user_id ORDER BY "
+            + ", ".join(f"amount + {i}" for i in range(1, n))
+            + ") AS r FROM orders) WHERE r = 1"
+        ),
+        64,
+    ),
+    "aggregates": (lambda n: "SELECT " + ", ".join(f"sum(age + {i})" for i in range(n)) + " FROM users", 200),
+    "aggregates of two columns": (lambda n: "SELECT " + ", ".join(f"corr(age, age + {i})" for i in range(n)) + " FROM users", 50),
+}
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_what_the_engine_plans_in_quadratic_time_is_bounded(name: str) -> None:
+    make, most = COSTLY[name]
+    assert code(make(most)) == ""
+    assert code(make(most + 1)) == "TOO_COMPLEX"
+
+
+QUICK: dict[str, str] = {
+    "brackets": "SELECT " + "(" * 10_000 + "1" + ")" * 10_000,
+    "a long list": "SELECT city, COUNT(*) FROM users WHERE city IN (" + ", ".join(f"'{i:07}'" for i in range(9000)) + ") GROUP BY nope",
+    "blank lines": "SELECT COUNT(*) " + "\n " * 50_000 + "FROM nope",
+    "a comment": "SELECT COUNT(*) /*" + "\n " * 50_000 + "*/ FROM nope",
+    "WITH queries": "WITH "
+    + ", ".join(f"c{i} AS (SELECT * FROM {f'c{i - 1}' if i else 'users'})" for i in range(400))
+    + " SELECT COUNT(*) FROM c399",
+    "flat WITH queries": "WITH " + ", ".join(f"c{i} AS (SELECT COUNT(*) FROM users)" for i in range(400)) + " SELECT * FROM c1",
+    "windows above": "SELECT city, " + ", ".join(f"sum(COUNT(*) + {i}) OVER (ORDER BY city)" for i in range(300)) + " FROM users GROUP BY city",
+    "terms above": "SELECT city, sum(COUNT(*)) OVER (ORDER BY " + ", ".join(f"COUNT(*) + {i}" for i in range(600)) + ") FROM users GROUP BY city",
+    "many aggregates": "SELECT " + ", ".join(f"sum(age + {i})" for i in range(600)) + " FROM users",
+    "spaces before a bracket": "SELECT COUNT(*), nope" + " " * 100_000 + "(age) FROM users",
+}
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_long_statements_are_read_or_refused_at_once(name: str) -> None:
+    start = process_time()
+    refused = refusal(QUICK[name], "duckdb")
+    assert process_time() - start < 3
+    assert refused is None or len(str(refused)) < 4_000

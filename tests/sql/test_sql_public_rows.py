@@ -34,6 +34,7 @@ ANSWERED = (
     f"{N}JOIN (SELECT MAX(item) AS item FROM marks) USING (item)",
     f"SELECT r.item, k.n FROM ({BY_ITEM}) AS r JOIN ({COUNTED}) AS k USING (item) ORDER BY 1",
 )
+LISTS, LISTED = (f"UNNEST({[*range(4000)]}) AS a(x){between} range(0, 4000) AS b(x)" for between in (",", " JOIN"))
 REFUSED = {
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, size / (SELECT MAX(size) FROM marks) AS r FROM marks) AS k USING (item)": "SCALAR_SUBQUERY",
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, size FROM marks GROUP BY item) USING (item)": "NOT_GROUPED",
@@ -46,6 +47,13 @@ REFUSED = {
     "SELECT COUNT(*) FROM orders JOIN (SELECT item FROM marks GROUP BY item QUALIFY COUNT(*) > 1) USING (item)": "QUALIFY",
     "SELECT COUNT(*) FROM (SELECT user_id FROM orders ORDER BY user_id LIMIT 2)": "LIMIT_IN_SUBQUERY",
     "SELECT COUNT(*) FROM (SELECT user_id FROM orders JOIN marks USING (item) ORDER BY user_id)": "ORDER_BY_IN_SUBQUERY",
+    f"{N}JOIN (SELECT a.x FROM {LISTS}) AS q ON q.x = amount": "PUBLIC_TOO_LARGE",
+    f"{N}JOIN (SELECT a.x FROM {LISTED} ON a.x = b.x) AS q ON q.x = amount": "PUBLIC_TOO_LARGE",
+    f"{N}JOIN (SELECT MAX(a.x) AS x FROM {LISTS}) AS q ON q.x = amount": "PUBLIC_TOO_LARGE",
+    f"{N}WHERE amount IN (SELECT a.x FROM {LISTS} WHERE a.x + b.x < 0)": "PUBLIC_TOO_LARGE",
+    f"{N}WHERE amount > (SELECT COUNT(*) FROM {LISTS})": "PUBLIC_TOO_LARGE",
+    f"SELECT r.item FROM ({BY_ITEM}) AS r, {LISTS}": "PUBLIC_TOO_LARGE",
+    f"SELECT r.item FROM (SELECT r.item FROM ({BY_ITEM}) AS r, UNNEST({[*range(4000)]})) AS r, UNNEST({[*range(4000)]})": "PUBLIC_TOO_LARGE",
 }
 
 

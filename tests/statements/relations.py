@@ -180,7 +180,7 @@ def _items(alias: str, made: Made, private: bool) -> tuple[Col, ...]:
 
 def _item(alias: str, e: Expr, name: str, private: bool, firm: bool) -> Col:
     if e.bare:
-        return replace(e.bare, text=f"{alias}.{name}", name=name)
+        return replace(e.bare, text=f"{alias}.{name}", name=name, full="")
     return Col(f"{alias}.{name}", name, e.type, None, private, firm)
 
 
