@@ -235,7 +235,7 @@ MUTANTS: Mapping[str, Mutant] = {
         "tests/pitfalls/test_pitfalls_keys.py::test_c5_a_public_list_is_a_set_and_all_of_it_appears",
     ),
     "groups in the engine's order": Mutant(
-        ((noise._sorted, "sorted(range(len(keys)), key=lambda i: tuple((value is None, value) for value in keys[i]))", "range(len(keys))"),),
+        ((noise.in_order, "sorted(range(len(keys)), key=lambda i: tuple((value is None, value) for value in keys[i]))", "range(len(keys))"),),
         RELEASE,
         "tests/release/test_noise.py::test_groups_come_by_key_however_the_engine_found_them",
         True,
