@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 
 from dpquery.ledger import policy
 from dpquery.ledger.chain import MALFORMED, START, commitment, link
-from dpquery.ledger.model import JSON, Account, Finding, Row
+from dpquery.ledger.model import DATASET, JSON, Account, Finding, Kind, Row
 from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, restored, terms
-from dpquery.ledger.reserve import DATASET
 
 PRICE = ("epsilon", "rho", "delta")
 
@@ -43,7 +43,7 @@ class Reader:
         self.stored: dict[str, JSON] = {}  # what the charges cost whose answers are stored
         self.versions = 0
         self.format = FORMAT
-        self.capped = False  # known from the first line only
+        self.capped = self.reserving = False  # known from the first line only
         self.lost = False
 
     def follow(self, rows: Iterable[Row]) -> None:
@@ -81,7 +81,9 @@ class Reader:
             raise ValueError("an id twice")
         self.ids.add(row.id)
         if first and self.whole:
-            self.capped, self.format = not terms(body).unsafe_testing, body["format"]
+            fixed = terms(body)
+            self.capped, self.format = not fixed.unsafe_testing, body["format"]
+            self.reserving = self.capped and not fixed.oversubscribe
         elif row.event == "created":
             raise ValueError("created twice")
         if row.event == "balanced":
@@ -115,6 +117,8 @@ class Reader:
             raise ValueError("an event that its format does not have")
         elif body["event"] == "shown":
             self._shown(body)
+        elif body["event"] == "renewed" and self._overspent(self.accounts[body["account"]]):
+            raise ValueError("more was spent in a period than its largest cap")
         elif body["event"] == "registered":
             self.versions += 1
             if body["version"] != self.versions:
@@ -144,8 +148,17 @@ class Reader:
             if self.accounts.get(key) != stored.get(key):
                 yield Finding(None, f"the stored sums of account {key} differ from those that the log gives")
         for account in self.accounts.values():
-            if self.capped and account.tested and not policy.within(account.largest, account.delta_conv, account.spent):
+            if self._overspent(account):
                 yield Finding(None, f"account {account.key} has spent more than any cap it ever had")
+        if self.reserving and self._overreserved():
+            yield Finding(None, "the largest caps of all analysts add up to more than any cap that the data set ever had")
+
+    def _overspent(self, account: Account) -> bool:
+        return self.capped and account.tested and not policy.within(account.largest, account.delta_conv, account.spent)
+
+    def _overreserved(self) -> bool:
+        caps, whole = [a.reserved for a in self.accounts.values() if a.kind is Kind.ANALYST], self.accounts[DATASET].largest
+        return sum(Fraction(c.epsilon) for c in caps) > whole.epsilon or sum(Fraction(c.delta) for c in caps) > whole.delta
 
 
 def _said(error: Exception) -> str:

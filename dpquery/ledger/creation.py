@@ -33,7 +33,7 @@ def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str,
 
     def begin(tx: Transaction) -> None:
         log.append(tx, {"event": "created", "format": FORMAT, **asdict(reserve.terms(schema, ledger))})
-        for account, _ in reserve.changes(schema, {}):
+        for account, _ in reserve.changes(schema, {}, log.moment()):
             log.append(tx, opening(account))
         remember(tx, identity, admit(tx, fingerprint))
 

@@ -11,12 +11,12 @@ from typing import Final, Self, TypeVar
 
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, shown, stores, versions
+from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, shown, stores, upkeep, versions
 from dpquery.ledger.chain import canonical, commitment
 from dpquery.ledger.checkpoint import Key
 from dpquery.ledger.entries import amounts_of, line, plain, refused
 from dpquery.ledger.evidence import Proof
-from dpquery.ledger.model import JSON, Account, Amounts, Balance, Entry, Finding, Logged, Outcome, Row, Terms
+from dpquery.ledger.model import DATASET, JSON, Account, Amounts, Balance, Entry, Finding, Kind, Limit, Logged, Outcome, Row, Terms
 from dpquery.ledger.room import Room
 from dpquery.ledger.shown import Kept, Stored
 from dpquery.ledger.store import Store, Transaction
@@ -25,7 +25,6 @@ from dpquery.schema.model import Schema
 
 T = TypeVar("T")
 PAGE: Final = 1000  # lines of the log read at a time
-BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most, about
 
 
 class Ledger:
@@ -49,6 +48,7 @@ class Ledger:
         the entry where an interrupt came right after the charge.
         """
         keys, amounts, record, name = reserve.route(self.schema, analyst), amounts_of(price), plain(record), log.new_id()
+        self._renew()
 
         def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
             accounts = [self._account(tx, key) for key in (keys if of is None else keys[:-1])]
@@ -135,8 +135,9 @@ class Ledger:
 
     def balances(self) -> tuple[Balance, ...]:
         """All accounts that ever were, the data set's first. For the owner."""
+        self._renew()
         accounts = self._read(self._accounts)
-        return tuple(self._balance(a) for a in sorted(accounts.values(), key=lambda a: (a.key != reserve.DATASET, a.key)))
+        return tuple(self._balance(a) for a in sorted(accounts.values(), key=lambda a: (a.key != DATASET, a.key)))
 
     def room(self, analyst: str) -> Room:
         """The analyst's own account as it stands, to try prices on: a function of that account alone."""
@@ -148,6 +149,14 @@ class Ledger:
         key = reserve.route(self.schema, analyst)[0]
         _, (account,) = self._write(lambda tx: log.append(tx, {"event": "unlocked", "account": key}, [self._account(tx, key)]))
         return account.name
+
+    def grant(self, kind: Kind, name: str, more: Limit, reason: str) -> Balance:
+        """The account, whose cap is so much larger than the schema says from now on; of one that renews, until its period ends. For the owner.
+
+        Refused UNKNOWN_ACCOUNT, BAD_GRANT; SchemaError CAPS_EXCEED_BUDGET where there is no room, BAD_BUDGET.
+        """
+        self._renew()
+        return self._balance(self._write(lambda tx: upkeep.granted(tx, self._held(tx), self.schema, (kind, name), more, reason)))
 
     # ---- data versions ---------------------------------------------------------------------------------------------------------
 
@@ -236,7 +245,17 @@ class Ledger:
         full = None if self.terms.unsafe_testing else policy.refusing(accounts, amounts)
         return None if full is None else policy.over_budget(full, own, amounts)
 
+    def _renew(self) -> None:
+        """Periods that are due have begun."""
+        if any(upkeep.renewals(self._reader.accounts, self.schema)):
+            self._write(lambda tx: upkeep.renewed(tx, self._held(tx), self.schema))
+
+    def _held(self, tx: Transaction) -> dict[str, Account]:
+        """All accounts as they stand, each held against the log."""
+        return {key: self._account(tx, key) for key in tx.accounts()}
+
     def _own(self, analyst: str) -> Account:
+        self._renew()
         key = reserve.route(self.schema, analyst)[0]
         return self._read(lambda tx: self._account(tx, key))
 
@@ -307,8 +326,8 @@ def open(path: str | Place, schema: Schema, *, wait: float = 10.0) -> Ledger:
         terms, reader = store.read(_sound)
         reserve.agreed(terms, schema)
         binding.belongs(schema, terms.ledger)
-        if store.read(lambda tx: _due(tx, schema)):
-            store.write(lambda tx: _brought_up(tx, schema))
+        if store.read(lambda tx: upkeep.due(tx, schema)):
+            store.write(lambda tx: upkeep.brought_up(tx, schema))
         return Ledger(store, schema, terms, reader, store.read(lambda tx: tx.head()))
     except BaseException:
         store.close()
@@ -361,23 +380,3 @@ def _sound(tx: Transaction) -> tuple[Terms, audit.Reader]:
     if any(reader.compared(tx.accounts())):
         raise ValueError("the sums do not hold")
     return replay.terms(json.loads(tx.rows(1, 1)[0].body)), reader
-
-
-def _due(tx: Transaction, schema: Schema) -> bool:
-    """Whether opening has something to write."""
-    start = tx.balanced()
-    return tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY or bool(reserve.changes(schema, tx.accounts()))
-
-
-def _brought_up(tx: Transaction, schema: Schema) -> None:
-    """The schema's accounts and caps are in force, and a long log holds a fresh balance."""
-    accounts = tx.accounts()
-    for account, new in reserve.changes(schema, accounts):
-        if new:
-            log.append(tx, replay.opening(account))
-        else:
-            log.append(tx, replay.recapping(account), [accounts[account.key]])
-    start = tx.balanced()
-    if tx.head()[0] - (start.seq if start else 0) > BALANCE_EVERY:
-        held = replay.balanced(tuple(tx.accounts().values()))
-        log.append(tx, {"event": "balanced", "accounts": held, "versions": len(tx.registered())})

@@ -26,6 +26,11 @@ def append(tx: Transaction, content: Mapping[str, JSON], accounts: Sequence[Acco
     return written, changed
 
 
+def moment() -> int:
+    """What the clock says, in whole seconds of Unix time."""
+    return int(datetime.fromisoformat(_now()).timestamp())
+
+
 def new_id() -> str:
     """The id of an entry: random, so that it says nothing of other entries."""
     return secrets.token_hex(16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
@@ -13,6 +13,7 @@ from dpquery.accounting.event import Price
 from dpquery.ledger.amounts import ZERO, minus, plus, rounded_up, text, times
 
 JSON = Any
+DATASET: Final = "dataset"  # the key of the data set's account
 Outcome = Literal["released", "failed", "timeout", "interrupted"]
 
 
@@ -245,8 +246,29 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    """The present period of a cap that renews: how long, which one, from when to when, and whether the next one found no room.
+
+    `guarantee` is what is promised of its answers alone. Times are those of the owner's clock, in ISO 8601.
+    """
+
+    days: int
+    number: int
+    began: str
+    ends: str
+    lapsed: bool
+    guarantee: Limit
+
+    def as_dict(self) -> dict[str, JSON]:
+        """JSON-ready."""
+        return {**asdict(self), "guarantee": self.guarantee.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
 class Balance:
-    """One account as its holder may see it. `guarantee` is the largest cap that was ever in force: what is promised of the past."""
+    """One account as its holder may see it. `guarantee` is what is promised of all answers ever: the largest cap that was in force, added up over all
+    periods where it renews. Then `cap`, `spent`, `left` and `granted` are those of the present `period`; `lifetime` is all that was ever spent.
+    """
 
     dataset: str
     account: str
@@ -260,6 +282,9 @@ class Balance:
     timeouts: int
     locked: bool
     unsafe_testing: bool
+    granted: Limit
+    lifetime: Amounts
+    period: Period | None
 
     def as_dict(self) -> dict[str, JSON]:
         """The machine contract of a budget: amounts as decimal strings."""
@@ -277,6 +302,9 @@ class Balance:
             "timeouts": self.timeouts,
             "locked": self.locked,
             "unsafe_testing": self.unsafe_testing,
+            "granted": self.granted.as_dict(),
+            "lifetime": self.lifetime.as_dict(),
+            "period": None if self.period is None else self.period.as_dict(),
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -11,7 +12,8 @@ from typing import Final
 from dpquery.accounting import convert, zcdp
 from dpquery.errors import OverBudget
 from dpquery.ledger.amounts import ZERO, minus, shown_down, shown_up, text
-from dpquery.ledger.model import Account, Amounts, Balance, Kind, Left, Limit, Rung, Terms
+from dpquery.ledger.model import Account, Amounts, Balance, Kind, Left, Limit, Period, Rung, Terms
+from dpquery.ledger.renewal import begins
 
 MANY: Final = 1_000_000  # as far as `count` counts
 TINIEST: Final = Decimal("1e-40")  # a smaller rho is converted as this one: exactness there would cost time and buy nothing
@@ -87,14 +89,31 @@ def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
         cap=account.cap,
         spent=account.spent,
         left=left(account),
-        guarantee=account.largest,
+        guarantee=account.reserved,
         delta_conv=account.delta_conv,
         ladder=() if terms.unsafe_testing else ladder(account),
         entries=account.entries,
         timeouts=account.timeouts,
         locked=account.kind is Kind.ANALYST and locked(account, timeouts_allowed),
         unsafe_testing=terms.unsafe_testing,
+        granted=account.granted,
+        lifetime=account.lifetime,
+        period=_period(account),
     )
+
+
+def _period(account: Account) -> Period | None:
+    periods = account.periods
+    if periods is None or periods.days is None:
+        return None
+    began, ends = (_day(begins(periods, number)) for number in (periods.number, periods.number + 1))
+    return Period(periods.days, periods.number + 1, began, ends, periods.lapsed, account.largest)
+
+
+def _day(moment: int) -> str:
+    """A moment of Unix time in ISO 8601; the last one that there is, for later ones."""
+    last = datetime.max.replace(microsecond=0, tzinfo=UTC)
+    return min(last, datetime.fromtimestamp(min(moment, int(last.timestamp())), UTC)).isoformat().replace("+00:00", "Z")
 
 
 def ladder(account: Account) -> tuple[Rung, ...]:
@@ -108,7 +127,7 @@ def ladder(account: Account) -> tuple[Rung, ...]:
     Tight   The rung that is read is less than twice the spent rho: test_ladder_is_fixed_in_advance_and_adds_up
     Source  Rogers et al. 2016 (odometers); Whitehouse et al. 2023.
     """
-    top, spent = _room(account.largest.epsilon, account.delta_conv), Fraction(account.spent.rho)
+    top, spent = _room(account.largest.epsilon, account.delta_conv), Fraction(account.lifetime.rho)
     rungs: list[Rung] = []
     for j in range(1, LADDER_RUNGS + 1) if top else ():
         rho, delta = LADDER_BASE * 2**j, Fraction(account.delta_conv) / (j * (j + 1))
@@ -129,10 +148,18 @@ def over_budget(account: Account, own: Account, price: Amounts) -> OverBudget:
         return OverBudget("OVER_BUDGET", f"{asked} does not fit into {whose}", instead="ask for less, or ask the data owner for more budget")
     rest, spent = left(account), account.spent
     message = (
-        f"{asked} does not fit into what account `{account.name}` has left. Spent so far: {_phrase(spent)}, "
+        f"{asked} does not fit into what account `{account.name}` has left. Spent {_since(account)}: {_phrase(spent)}, "
         f"of a cap of epsilon {_short(account.cap.epsilon)}, delta {_short(account.cap.delta)}"
     )
     return OverBudget("OVER_BUDGET", message, instead=_instead(account, rest, price))
+
+
+def _since(account: Account) -> str:
+    period = _period(account)
+    if period is None:
+        return "so far"
+    wanting = ", as the budget had no room for the next" if period.lapsed else f" (it ends {period.ends})"
+    return f"in this period of {period.days} days{wanting}"
 
 
 def account_locked(account: Account) -> OverBudget:

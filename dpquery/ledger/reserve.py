@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 from dpquery.errors import Fault, Refused, SchemaError
 from dpquery.ledger.amounts import ZERO, minus, plus, text, times
-from dpquery.ledger.model import Account, Kind, Limit, Terms
+from dpquery.ledger.model import DATASET, Account, Kind, Limit, Periods, Terms
+from dpquery.ledger.renewal import Unreserved
 from dpquery.schema.model import Caps, Schema
 
-DATASET: Final = "dataset"
 DEFAULT: Final = "default"
 HALF: Final = Decimal("0.5")
 
@@ -48,13 +49,14 @@ def route(schema: Schema, analyst: str) -> tuple[str, ...]:
         message = "there is no account for this name, and no shared account `default`"
         raise Refused("UNKNOWN_ANALYST", message, instead="name an analyst that the schema lists, or ask the data owner for an account")
     group = _groups(schema).get(name)
-    return (_key(Kind.ANALYST, name), *(() if group is None else (_key(Kind.GROUP, group),)), DATASET)
+    return (key_of(Kind.ANALYST, name), *(() if group is None else (key_of(Kind.GROUP, group),)), DATASET)
 
 
-def changes(schema: Schema, accounts: Mapping[str, Account]) -> tuple[tuple[Account, bool], ...]:
+def changes(schema: Schema, accounts: Mapping[str, Account], moment: int) -> tuple[tuple[Account, bool], ...]:
     """B3. The accounts that the schema makes (True) or changes (False), as they are then. SchemaError where a cap has no room.
 
-    Caps only stop later charges: an account keeps what it spent, and counts at the largest cap it ever had, in the schema or not.
+    Caps only stop later charges: an account keeps what it spent, and counts at the largest cap it ever had, in the schema or not; one that renews,
+    at those of all its periods (B4), which are counted from `moment` on where they are new. A grant counts as a larger cap does.
 
     Given   each charge is an analyst's account's, which is (epsilon, delta)-DP at its largest cap, however its questions are chosen (B1).
     Claim   without `oversubscribe` and `unsafe_testing`, the largest caps of all analysts that ever were add up to at most the data set's, so that
@@ -64,8 +66,8 @@ def changes(schema: Schema, accounts: Mapping[str, Account]) -> tuple[tuple[Acco
     Tight   What is left can be taken and spent: test_a_new_account_gets_what_is_left, test_a_raised_budget_makes_room
     Source  Vadhan and Zhang 2023; Lyu 2022 (concurrent composition); docs/pitfalls.md B3, B6, N3.
     """
-    wanted = tuple(_wanted(schema))
-    found = tuple((accounts[w.key].recapped(w.cap, w.group), False) if w.key in accounts else (w, True) for w in wanted)
+    wanted = tuple(_wanted(schema, moment))
+    found = tuple((_recapped(accounts[w.key], w, moment), False) if w.key in accounts else (w, True) for w in wanted)
     changed = tuple((account, new) for account, new in found if new or account != accounts[account.key])
     if not schema.oversubscribe and not schema.unsafe_testing:
         after = {**accounts, **{account.key: account for account, _ in found}}
@@ -73,24 +75,45 @@ def changes(schema: Schema, accounts: Mapping[str, Account]) -> tuple[tuple[Acco
     return changed
 
 
-def _wanted(schema: Schema) -> Iterator[Account]:
+def granted(schema: Schema, accounts: Mapping[str, Account], key: str, more: Limit) -> None:
+    """Nothing, or the SchemaError where a grant of so much to this account has no room: B3's test, as for a cap that the schema raises."""
+    before = accounts[key]
+    account = before.given(more)
+    if account.cap.delta >= 1 and not schema.unsafe_testing:
+        raise SchemaError("BAD_BUDGET", f"delta would become {text(account.cap.delta)}: it stays below 1", instead="grant less")
+    if schema.oversubscribe or schema.unsafe_testing:
+        return
+    after = {**accounts, key: account}
+    _reserved(after, {key} if _grew(account, before) else set())
+    if account.kind is Kind.GROUP and not Unreserved(after, schema.groups).holds():
+        message = f"the cap of group `{account.name}` and those of the others would add up to more than the data set's budget"
+        raise SchemaError("CAPS_EXCEED_BUDGET", message, instead="grant less, or the data set more first (`--dataset`)")
+
+
+def _recapped(account: Account, wanted: Account, moment: int) -> Account:
+    days = None if wanted.periods is None else wanted.periods.days
+    return account.recapped(wanted.cap, wanted.group, days, moment)
+
+
+def _wanted(schema: Schema, moment: int) -> Iterator[Account]:
     """The accounts that the schema lists, as new ones."""
     yield _new(Kind.DATASET, DATASET, None, schema.budget, schema.oversubscribe)
     for name, group in schema.groups.items():
         yield _new(Kind.GROUP, name, None, group.caps, schema.oversubscribe)
     groups = _groups(schema)
     for name, caps in schema.analysts.items():
-        yield _new(Kind.ANALYST, name, groups.get(name), caps, True)
+        account = _new(Kind.ANALYST, name, groups.get(name), caps, True)
+        yield account if caps.period is None else replace(account, periods=Periods(caps.period, moment))
 
 
 def _new(kind: Kind, name: str, group: str | None, caps: Caps, tested: bool) -> Account:
     cap = Limit(caps.epsilon, caps.delta)
-    return Account(_key(kind, name), kind, name, group, tested, cap, cap, delta_conv=times(caps.delta, HALF))
+    return Account(key_of(kind, name), kind, name, group, tested, cap, cap, delta_conv=times(caps.delta, HALF))
 
 
 def _grew(account: Account, before: Account) -> bool:
     """Whether the account takes more of what is reserved than before, or takes it from another group."""
-    return account.largest != before.largest or account.group != before.group
+    return account.reserved != before.reserved or account.group != before.group
 
 
 def _reserved(accounts: Mapping[str, Account], grown: set[str]) -> None:
@@ -109,17 +132,17 @@ def _reserved(accounts: Mapping[str, Account], grown: set[str]) -> None:
 
 def _fit(parts: list[Account], whole: Account, name: str, grown: set[str]) -> None:
     for field, read in _FIELDS:
-        total, most = _sum(read(a.largest) for a in parts), read(whole.cap)
+        total, most = _sum(read(a.reserved) for a in parts), read(whole.cap)
         if total <= most:
             continue
         others = [a for a in parts if a.key not in grown]
-        held = ", ".join(f"`{a.name}` {text(read(a.largest))}" for a in others) or "none"
-        rest = max(ZERO, minus(most, _sum(read(a.largest) for a in others)))
+        held = ", ".join(f"`{a.name}` {text(read(a.reserved))}" for a in others) or "none"
+        rest = max(ZERO, minus(most, _sum(read(a.reserved) for a in others)))
         names = ", ".join(f"`{a.name}`" for a in parts if a.key in grown)
         raise SchemaError(
             "CAPS_EXCEED_BUDGET",
             f"the caps on {field} add up to {text(total)}, above {name} of {text(most)}; every account that ever was counts, each at the largest "
-            f"cap it ever had ({held})",
+            f"cap it ever had, and in each period that began ({held})",
             instead=f"{field} {text(rest)} is left for {names}: write no more, or raise {name}",
         )
 
@@ -147,7 +170,13 @@ def _groups(schema: Schema) -> dict[str, str]:
     return {member: name for name, group in schema.groups.items() for member in group.members}
 
 
-def _key(kind: Kind, name: str) -> str:
+def keys(schema: Schema) -> frozenset[str]:
+    """The keys of the accounts that the schema lists."""
+    return frozenset([DATASET, *(key_of(Kind.GROUP, name) for name in schema.groups), *(key_of(Kind.ANALYST, name) for name in schema.analysts)])
+
+
+def key_of(kind: Kind, name: str) -> str:
+    """The key of an account."""
     return DATASET if kind is Kind.DATASET else f"{kind}:{name}"
 
 

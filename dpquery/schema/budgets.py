@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from dpquery.schema.file import CapsPart, LimitsPart, SchemaFile
+from dpquery.schema.file import AnalystPart, CapsPart, LimitsPart, SchemaFile
 from dpquery.schema.model import Caps, Group, Limits, PerQuery
 from dpquery.schema.where import Step, Where, near
 
@@ -30,7 +30,7 @@ def caps(part: CapsPart, unsafe: bool, where: Where, *path: Step) -> Caps:
     """One cap; SchemaError where it is out of range."""
     _epsilon(part.epsilon, UNSAFE if unsafe else MAX_BUDGET, unsafe, where, *path, "epsilon")
     _delta(part.delta, unsafe, UNSAFE, where, *path, "delta")
-    return Caps(epsilon=part.epsilon, delta=part.delta)
+    return Caps(epsilon=part.epsilon, delta=part.delta, period=part.period if isinstance(part, AnalystPart) else None)
 
 
 def per_query(part: SchemaFile, where: Where) -> PerQuery:

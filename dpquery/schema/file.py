@@ -4,6 +4,7 @@ what several keys must agree on is for `columns`, `tables`, `units` and `budgets
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
@@ -13,6 +14,8 @@ from pydantic_core import PydanticCustomError
 MAX_COUNT: Final = 10**9
 MAX_TEXT: Final = 1024
 MAX_SQL: Final = 65_536
+
+_PERIOD = re.compile(r"([1-9][0-9]{0,3})d", re.ASCII)
 
 Scalar = bool | int | Decimal | str | None
 
@@ -98,6 +101,14 @@ def _sql(value: object) -> str:
     return text
 
 
+def _period(value: object) -> int:
+    """Days."""
+    match = _PERIOD.fullmatch(_text(value))
+    if match is None:
+        raise _wrong("BAD_PERIOD", f"must be a number of whole days, 1d to 9999d, not {shown(value)}: write 30d")
+    return int(match[1])
+
+
 def _paths(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not items:
@@ -146,6 +157,7 @@ TypeWord = Annotated[
         }
     ),
 ]
+Period = Annotated[int, BeforeValidator(_period), WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,3}d$"})]
 Paths = Annotated[
     tuple[str, ...],
     BeforeValidator(_paths),
@@ -221,6 +233,12 @@ class CapsPart(Part):
     delta: Number = Field(default=Decimal(0), description="The cap on delta; 0 allows pure queries only.")
 
 
+class AnalystPart(CapsPart):
+    """An analyst's cap, for good or for each period."""
+
+    period: Period | None = Field(default=None, description="The cap begins anew after so many days, `30d`; absent: it is for good.")
+
+
 class GroupPart(CapsPart):
     """Analysts who share a cap: their own caps add up to at most the group's."""
 
@@ -268,7 +286,7 @@ class SchemaFile(Part):
     budget: CapsPart = Field(description="What may be spent in all.")
     per_query: PerQueryPart = Field(default=PerQueryPart(), description="The price of one statement.")
     min_units_per_group: Count = Field(default=1, description="The least number of units for which a private group is meant to appear.")
-    analysts: dict[str, CapsPart] | None = Field(
+    analysts: dict[str, AnalystPart] | None = Field(
         None, description="Each analyst's cap; `default` is one account shared by all other names.", min_length=1
     )
     groups: dict[str, GroupPart] = Field(default={}, description="Groups of analysts, each with a cap.")

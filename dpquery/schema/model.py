@@ -92,10 +92,11 @@ class Table(Model):
 
 
 class Caps(Model):
-    """A budget: a cap on epsilon and one on delta."""
+    """A budget: a cap on epsilon and one on delta; an analyst's begins anew after `period` days, where that is set."""
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
+    period: int | None = None
 
 
 class Group(Model):

@@ -145,7 +145,7 @@ def test_the_log_only_grows(shop: Shop, statement: str) -> None:
 
 def long(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Schema:
     """The schema of a ledger whose log holds two balances."""
-    monkeypatch.setattr("dpquery.ledger.ledger.BALANCE_EVERY", 10)
+    monkeypatch.setattr("dpquery.ledger.upkeep.BALANCE_EVERY", 10)
     schema = used(shop, 15).schema
     for _ in range(2):
         opened = shop.open(schema)
