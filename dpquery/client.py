@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dpquery import engine
-from dpquery.display import html, pages, text, wire
+from dpquery.display import accounts, html, pages, text, wire
 from dpquery.errors import PriceWarning, Refused
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Budget(engine.Balance):
         return {**engine.Balance.as_dict(self), "fits": dict(self.fits)}
 
     def __repr__(self) -> str:
-        return _shown(pages.budget(self, self.fits))
+        return _shown(accounts.budget(self, self.fits))
 
 
 class Tables(tuple[engine.TableInfo, ...]):

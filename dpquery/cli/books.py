@@ -34,7 +34,7 @@ def entries(
 ) -> None:
     """List accounts and entries."""
     from dpquery.cli import output
-    from dpquery.display import pages
+    from dpquery.display import accounts as pages
     from dpquery.engine import open_ledger
 
     with open_ledger(schema, ledger) as opened:

@@ -14,6 +14,7 @@ import typer
 from dpquery.cli import failure, stream
 from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
+from dpquery.cli.budget import budgets
 from dpquery.cli.options import Analyst, LedgerPlace, PageFormat, Param, SchemaFile
 from dpquery.cli.output import Format, Page
 from dpquery.cli.params import given, goals
@@ -170,18 +171,6 @@ def explain(
 
 
 @app.command()
-def budget(schema: SchemaFile, ledger: LedgerPlace = None, analyst: Analyst = None, form: PageFormat = Page.TABLE) -> None:
-    """Show what an account has spent and has left."""
-    from dpquery.cli import output
-    from dpquery.display import pages
-    from dpquery.engine import fits
-
-    with _session(schema, analyst, ledger) as session:
-        found, counts = session.budget(), fits(session)
-    output.page(form, {**found.as_dict(), "fits": counts}, pages.budget(found, counts))
-
-
-@app.command()
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
     register: Annotated[bool, typer.Option("--register", help="Admit the data as it is now.")] = False,
@@ -221,6 +210,7 @@ def proofs(
 
 
 app.command()(account)
+app.add_typer(budgets, name="budget")
 app.add_typer(ledgers, name="ledger")
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import ROUND_DOWN, ROUND_UP
+from decimal import ROUND_UP
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dpquery.display.text import Column, amount, bounds, facts, grid, priced, remaining, safe
+from dpquery.display.text import Column, amount, bounds, facts, grid, priced, safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from dpquery.engine import Aim, Balance, Explanation, Finding, Logged, Now, Report, TableInfo
+    from dpquery.engine import Aim, Explanation, Finding, Now, Report, TableInfo
 
 Lines = Iterator["RenderableType"]
 MANY = 1_000_000  # as far as it is counted how often a price fits
@@ -35,7 +35,7 @@ def explanation(found: Explanation) -> Lines:
 
 def _price(price: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "price", priced(price)
-    yield "charged", _amounts({"epsilon": price["charged_epsilon"], "rho": price["rho"], "delta": price["charged_delta"]})
+    yield "charged", amounts({"epsilon": price["charged_epsilon"], "rho": price["rho"], "delta": price["charged_delta"]})
 
 
 def _now(found: Now | None) -> Iterator[tuple[str, str]]:
@@ -134,112 +134,6 @@ def _reply(quantum: str | None) -> Iterator[tuple[str, str]]:
         yield "reply", f"leaves a whole multiple of {quantum} s after it is asked"
 
 
-def budget(found: Balance, fits: Mapping[str, int]) -> Lines:
-    """A budget for people: raw sums, the cap and what it promises, the ladder, and how many queries more would fit."""
-    content = found.as_dict()
-    cap, spent, entries = content["cap"], content["spent"], content["entries"]
-    yield facts(
-        [
-            ("data set", content["dataset"]),
-            ("account", content["analyst"]),
-            ("spent", f"{_amounts(spent)}, in {entries} {'entry' if entries == 1 else 'entries'}"),
-            ("cap", f"{_amounts(cap)}: the promise about all answers together"),
-            ("left", f"{remaining(content)}{_otherwise(content)}"),
-            ("", "(delta is for private groups; half of the cap's is set aside to convert rho)"),
-            ("fits", ", ".join(f"{count} at epsilon {price}" for price, count in fits.items()) + " (Laplace noise, public groups)"),
-        ]
-    )
-    if content["locked"]:
-        yield Text("The account is locked: too many statements ran out of time or memory, or were interrupted. The data owner can unlock it.")
-    if content["unsafe_testing"]:
-        yield Text("UNSAFE TESTING: the schema lifts the limits; answers protect nobody.")
-    yield from _ladder(content["ladder"])
-
-
-def _otherwise(content: Mapping[str, Any]) -> str:
-    """The other measure of what is left, while both are in force."""
-    return "" if content["spent"]["epsilon"] == "infinite" else f"; or rho {amount(content['left']['rho'], ROUND_DOWN)}, if that goes further"
-
-
-def _amounts(amounts: Mapping[str, Any], rounding: str = ROUND_UP) -> str:
-    return ", ".join(f"{name} {amount(value, rounding)}" for name, value in amounts.items())
-
-
-def _ladder(rungs: Sequence[Mapping[str, Any]]) -> Lines:
-    if not rungs:
-        return
-    yield Text("\nFixed in advance: while the spent rho is at most so much, the loss is at most epsilon, but for delta.")
-    yield grid(
-        [
-            Column("rho", tuple(amount(rung["rho"]) for rung in rungs), number=True),
-            Column("epsilon", tuple(amount(rung["epsilon"]) for rung in rungs), number=True),
-            Column("delta", tuple(amount(rung["delta"]) for rung in rungs), number=True),
-            Column("", tuple("holds" if rung["holds"] else "passed" for rung in rungs)),
-        ]
-    )
-
-
-def log_as_json(accounts: Sequence[Balance], logged: Sequence[Logged]) -> dict[str, Any]:
-    """Accounts and log for machines."""
-    entries = [
-        {"seq": line.seq, "id": line.id, "time": line.time, "event": line.event, **_what(line.body), "commitment": line.commitment} for line in logged
-    ]
-    return {"accounts": [account.as_dict() for account in accounts], "entries": entries}
-
-
-def _what(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: body[key] for key in ("analyst", "name", "epsilon", "rho", "delta", "code", "entry", "version") if key in body}
-
-
-def log(accounts: Sequence[Balance], logged: Sequence[Logged]) -> Lines:
-    """Accounts and log for people: who spent how much, then a line an entry."""
-    spent = [account.as_dict() for account in accounts]
-    yield grid(
-        [
-            Column("account", tuple(safe(account["analyst"]) for account in spent)),
-            *(
-                Column(f"spent {name}", tuple(amount(account["spent"][name]) for account in spent), number=True)
-                for name in ("epsilon", "rho", "delta")
-            ),
-            Column("cap", tuple(amount(account["cap"]["epsilon"]) for account in spent), number=True),
-        ]
-    )
-    yield Text("")
-    yield grid(
-        [
-            Column("", tuple(str(line.seq) for line in logged), number=True),
-            Column("time", tuple(line.time[:16] for line in logged), number=True),
-            Column("event", tuple(line.event for line in logged)),
-            Column("who", tuple(_who(line.body) for line in logged)),
-            Column("what", tuple(_added(line) for line in logged)),
-            Column("entry", tuple(line.id[:12] for line in logged)),
-        ]
-    )
-
-
-def _who(body: Mapping[str, Any]) -> str:
-    """Whom a line of the log is about: the analyst who asked, or the account that was made."""
-    return safe(str(body.get("analyst") or body.get("name") or ""))
-
-
-def _added(line: Logged) -> str:
-    """What a line of the log adds: the price, an account's cap, a version, why it was refused, or which entry it settles."""
-    body = line.body
-    match line.event:
-        case "charged" if body["epsilon"] == "infinite":
-            return f"rho {amount(body['rho'])}"
-        case "charged":
-            return f"epsilon {amount(body['epsilon'])}"
-        case "account":
-            return f"cap {amount(body['epsilon'])}"
-        case "registered":
-            return f"version {body['version']}"
-        case "refused":
-            return safe(str(body.get("code", "")))
-        case _:
-            return safe(str(body.get("entry", "")))[:12]
-
-
 def verified(found: Sequence[Finding], signed: bool) -> Lines:
     """What is wrong with a ledger, for people; `signed`: it was held against a checkpoint."""
     yield from (Text(safe(str(finding))) for finding in found)
@@ -283,3 +177,8 @@ def report(found: Report) -> Lines:
     yield Text("The data fits the schema." if found.ok else "The data does not fit the schema.")
     if found.version is not None:
         yield Text(f"Registered as data version {found.version}.")
+
+
+def amounts(given: Mapping[str, Any], rounding: str = ROUND_UP) -> str:
+    """Names and amounts in one phrase."""
+    return ", ".join(f"{name} {amount(value, rounding)}" for name, value in given.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpquery.engine.aim import Aim
 from dpquery.engine.asking import Wanted
-from dpquery.engine.books import fits, open_ledger, verify_ledger
+from dpquery.engine.books import fits, grant, open_ledger, verify_ledger
 from dpquery.engine.cost import Now
 from dpquery.engine.door import Report, check, create_ledger, draft_schema, import_policy, open_session
 from dpquery.engine.explain import Explanation
@@ -29,6 +29,7 @@ __all__ = [
     "create_ledger",
     "draft_schema",
     "fits",
+    "grant",
     "import_policy",
     "open_ledger",
     "open_session",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 import dpquery.ledger as ledgers
 from dpquery.accounting.event import Price
 from dpquery.accounting.zcdp import laplace_rho_up
+from dpquery.engine.numeral import Amount, amount
 from dpquery.errors import Refused, SchemaError
-from dpquery.ledger import Amounts, Finding, Ledger
+from dpquery.ledger import Amounts, Balance, Finding, Kind, Ledger, Limit
+from dpquery.ledger.amounts import rounded_up
 from dpquery.schema.model import Schema
 from dpquery.schema.read import read as read_schema
 
@@ -43,6 +46,39 @@ def verify_ledger(
         checkpoint=None if checkpoint is None else text_of(checkpoint),
         key=None if key is None else key_of(key),
     )
+
+
+def grant(
+    schema: str | Path,
+    ledger: str | Path | None = None,
+    *,
+    analyst: str | None = None,
+    group: str | None = None,
+    dataset: bool = False,
+    epsilon: Amount | None = None,
+    delta: Amount | None = None,
+    reason: str,
+) -> Balance:
+    """The account whose cap was raised, for a reason that the log keeps. For the data owner.
+
+    One of `analyst`, `group` and `dataset` says whose. Refused where a number is none or the account unknown; SchemaError where there is no room.
+    """
+    whose = [(Kind.ANALYST, analyst), (Kind.GROUP, group), (Kind.DATASET, "dataset" if dataset else None)]
+    named = [(kind, name) for kind, name in whose if name is not None]
+    if len(named) != 1:
+        raise Refused("USAGE", "a grant is to one account", instead="--analyst NAME, --group NAME or --dataset")
+    more = Limit(_exactly("epsilon", epsilon), _exactly("delta", delta))
+    with open_ledger(schema, ledger) as opened:
+        return opened.grant(*named[0], more, reason)
+
+
+def _exactly(name: str, given: Amount | None) -> Decimal:
+    """A number as a decimal. Refused where it is none, or no decimal has its value."""
+    number = amount(name, given) or Fraction(0)
+    written = rounded_up(number)
+    if Fraction(written) != number:
+        raise Refused("BAD_GRANT", f"{name} is no decimal of at most 34 digits", instead=f"give {name} as a plain decimal such as 0.5")
+    return written
 
 
 def text_of(file: str | Path, longest: int = LONGEST) -> str:

@@ -4,7 +4,7 @@ from dpquery.ledger.checkpoint import Key, Unsound, read_key
 from dpquery.ledger.creation import create, files, vacant
 from dpquery.ledger.evidence import Proof, proved
 from dpquery.ledger.ledger import Ledger, open, verify
-from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Left, Limit, Logged, Outcome, Rung
+from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Kind, Left, Limit, Logged, Outcome, Rung
 from dpquery.ledger.room import Room
 from dpquery.ledger.shown import Kept, Seen, Stored
 from dpquery.schema.address import Address, Place, place
@@ -17,6 +17,7 @@ __all__ = [
     "Finding",
     "Kept",
     "Key",
+    "Kind",
     "Ledger",
     "Left",
     "Limit",

@@ -1,0 +1,75 @@
+"""`dpquery budget`: what an account has spent and has left; and `budget grant`, by which its owner raises a cap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpquery.cli import output, stream
+from dpquery.cli.options import Analyst, LedgerPlace, PageFormat, SchemaFile
+from dpquery.cli.output import Page
+from dpquery.errors import Refused
+
+budgets = typer.Typer(help="Show what an account has spent and has left.", rich_markup_mode=None, invoke_without_command=True)
+Units = Annotated[int | None, typer.Option(help="Show what is promised to so many people together.", metavar="K", min=1, max=10_000)]
+Mine = Annotated[Path | None, typer.Option("--schema", help="The schema file.", metavar="FILE", readable=False)]
+
+
+@budgets.callback()
+def budget(
+    context: typer.Context,
+    schema: Mine = None,
+    ledger: LedgerPlace = None,
+    analyst: Analyst = None,
+    units: Units = None,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Show what an account has spent and has left.
+
+    Raw sums, the cap, which is what is promised, and losses that were fixed in advance. The owner sees all accounts by `dpquery ledger list`."""
+    if context.invoked_subcommand is not None:
+        if schema or ledger or analyst or units or form is not Page.TABLE:
+            raise Refused("USAGE", "options of `budget` come after its command", instead="`dpquery budget grant --schema FILE ..`")
+        return
+    if schema is None:
+        raise Refused("USAGE", "Missing option '--schema'.", instead="`dpquery budget --help` shows what there is")
+    from dpquery.display import accounts
+    from dpquery.display.together import together
+    from dpquery.engine import fits, open_session
+
+    session = open_session(schema, analyst, ledger)
+    try:
+        found, counts = session.budget(), fits(session)
+    finally:
+        session.close()
+    several = None if units is None else together(found, units)
+    content = {**found.as_dict(), "fits": counts}
+    output.page(form, content if several is None else {**content, "together": several}, accounts.budget(found, counts, several))
+
+
+@budgets.command()
+def grant(
+    schema: SchemaFile,
+    reason: Annotated[str, typer.Option(help="Why, for the log.", metavar="TEXT")],
+    ledger: LedgerPlace = None,
+    analyst: Annotated[str | None, typer.Option(help="The analyst whose cap is raised.", metavar="NAME")] = None,
+    group: Annotated[str | None, typer.Option(help="The group whose cap is raised.", metavar="NAME")] = None,
+    dataset: Annotated[bool, typer.Option("--dataset", help="The data set's own budget is raised.")] = False,
+    epsilon: Annotated[str | None, typer.Option(help="How much more epsilon.", metavar="E")] = None,
+    delta: Annotated[str | None, typer.Option(help="How much more delta.", metavar="D")] = None,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Raise a cap, with a reason.
+
+    The log keeps both; nothing in it is edited. The cap is then the schema's and all grants; of a cap that renews, until its period ends."""
+    from dpquery.display.text import safe
+    from dpquery.engine import grant as granted
+
+    found = granted(schema, ledger, analyst=analyst, group=group, dataset=dataset, epsilon=epsilon, delta=delta, reason=reason)
+    if form is Page.JSON:
+        output.page(form, found.as_dict(), iter(()))
+    else:
+        cap = found.as_dict()["cap"]
+        stream.write(f"granted; the cap of {safe(found.account)} is now epsilon {cap['epsilon']}, delta {cap['delta']}\n")
