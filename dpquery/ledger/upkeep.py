@@ -55,7 +55,7 @@ def renewed(tx: Transaction, accounts: Mapping[str, Account], schema: Schema) ->
 
 
 def granted(tx: Transaction, accounts: Mapping[str, Account], schema: Schema, whose: tuple[Kind, str], more: Limit, reason: str) -> Account:
-    """The account after a grant. Refused for an account that is none of the schema's, or a grant of nothing or without a reason."""
+    """The account after a grant, and after the periods that now find room. Refused for an account that is none of the schema's, or a grant of nothing or without a reason."""
     key = reserve.key_of(*whose)
     if key not in accounts or key not in reserve.keys(schema):
         message = f"the schema has no {whose[0]} `{whose[1]}` with an account of its own"
@@ -67,7 +67,9 @@ def granted(tx: Transaction, accounts: Mapping[str, Account], schema: Schema, wh
         raise Refused("BAD_GRANT", message, instead="`--reason TEXT`")
     reserve.granted(schema, accounts, key, more)
     body = {"event": "granted", "account": key, **more.as_dict(), "reason": reason}
-    return log.append(tx, body, [accounts[key]])[1][0]
+    _, (account,) = log.append(tx, body, [accounts[key]])
+    renewed(tx, {**accounts, key: account}, schema)  # a period that found no room has some now
+    return tx.accounts()[key]
 
 
 def _long(tx: Transaction) -> bool:

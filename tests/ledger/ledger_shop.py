@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from dpquery import ledger
 from dpquery.accounting.event import Price
@@ -28,8 +30,19 @@ def gaussian(rho: str, delta: str = "0") -> Price:
     return Price(None, Fraction(rho), Fraction(delta))
 
 
-def caps(epsilon: str, delta: str = "0") -> Caps:
-    return Caps(epsilon=Decimal(epsilon), delta=Decimal(delta))
+def caps(epsilon: str, delta: str = "0", period: int | None = None) -> Caps:
+    return Caps(epsilon=Decimal(epsilon), delta=Decimal(delta), period=period)
+
+
+class Clock:
+    """The clock that the log reads, in days since the tests' first."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.day = 0.0
+        monkeypatch.setattr("dpquery.ledger.log._now", self.now)
+
+    def now(self) -> str:
+        return (datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=self.day)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 class Shop:
@@ -40,6 +53,7 @@ class Shop:
         named = folder.with_name(folder.name + ".url")
         if url is not None:
             named.write_text(url)
+        folder.mkdir(exist_ok=True)
         self.data = folder / "shop.duckdb"
         self.data.write_bytes(b"rows")
         self.path = folder / "shop.ledger"
@@ -49,7 +63,7 @@ class Shop:
     def schema(
         self,
         budget: tuple[str, str] = ("8", "1e-6"),
-        analysts: Mapping[str, tuple[str, str]] | None = None,
+        analysts: Mapping[str, tuple[str, str] | tuple[str, str, int]] | None = None,
         groups: Mapping[str, tuple[tuple[str, str], tuple[str, ...]]] | None = None,
         **other: Any,
     ) -> Schema:
