@@ -221,6 +221,8 @@ def receipt_line(receipt: Mapping[str, Any]) -> str:
     if "entry" not in receipt:
         return "Nothing was charged, and no private row was read."
     paid = f"Paid: {priced(receipt['price'])}, by {safe(str(receipt['analyst']))}."
+    if receipt.get("stored", {}).get("charged") is False:
+        paid = f"Paid nothing now: stored, and seen before by {safe(str(receipt['analyst']))} for {priced(receipt['price'])}."
     return f"{paid} Left: {remaining(receipt)}. Entry {receipt['entry']}."
 
 

@@ -11,9 +11,10 @@ from dpquery.engine.basis import MALFORMED, derived
 from dpquery.engine.books import open_ledger, text_of
 from dpquery.engine.receipt import charged
 from dpquery.errors import Refused
-from dpquery.ledger import Amounts, Finding, Key, Ledger, proved
+from dpquery.ledger import Amounts, Finding, Key, Ledger, Logged, proved
 
 JSON = Any
+KEPT = ("dataset", "data_version", "adjacency", "software")
 SHARED = ("dataset", "data_version", "plan", "adjacency", "releases", "basis", "keys", "tables", "public_tables", "parameters", "lemmas", "software")
 
 
@@ -75,21 +76,30 @@ def _price(paper: Mapping[str, JSON]) -> Iterator[Finding]:
 
 def _entry(paper: Mapping[str, JSON], ledger: Ledger) -> Iterator[Finding]:
     """How the receipt differs from its entry in the ledger."""
-    line = next((one for one in ledger.entries() if one.id == paper["entry"] and one.event == "charged"), None)
+    line = next((one for one in ledger.entries() if one.id == paper["entry"] and one.event in ("charged", "shown")), None)
     if line is None:
         yield Finding(None, "the ledger has no charge of the receipt's entry: it was cut off, or the receipt is of another ledger")
         return
     if line.commitment != paper["commitment"]:
         yield Finding(line.seq, "its commitment is not the receipt's")
     record = line.body["record"]
-    for name in SHARED:
+    stored = paper.get("stored")
+    again = isinstance(stored, dict) and stored.get("charged") is False  # the answer was shown before, to a statement in other words perhaps
+    for name in KEPT if again else SHARED:
         if record.get(name) != paper.get(name):
             yield Finding(line.seq, f"it says something else of `{name}` than the receipt")
+    yield from _charged(line, record, "its")
+    if again:
+        yield from _charged(line, paper, "the receipt's")
+
+
+def _charged(line: Logged, of: Mapping[str, JSON], whose: str) -> Iterator[Finding]:
+    """How what an entry charged differs from the price of these bounds and noises."""
     try:
-        again = Amounts.of(derived(record["basis"], record["adjacency"])).as_dict()
+        found = Amounts.of(derived(of["basis"], of["adjacency"])).as_dict()
     except MALFORMED:
-        yield Finding(line.seq, "it holds no bounds and noises from which its price could be derived again")
+        yield Finding(line.seq, f"{whose} bounds and noises are none from which its price could be derived again")
         return
-    for name, amount in again.items():
+    for name, amount in found.items():
         if line.body[name] != amount:
-            yield Finding(line.seq, f"it charged {name} {line.body[name]}, but its noises under its bounds cost {amount}")
+            yield Finding(line.seq, f"it charged {name} {line.body[name]}, but {whose} noises under {whose} bounds cost {amount}")

@@ -174,8 +174,11 @@ class Session:
             return None
 
     def _stored(self, prepared: Prepared) -> bool:
-        """Whether the account has seen an answer that serves. Data that was not looked at yet is not looked at for that: then it has none."""
-        version = self.ledger.version_of(data.identity(self.schema), str)
+        """Whether the account has seen an answer that serves; not where the data is out of reach, or was not looked at yet."""
+        try:
+            version = self.ledger.version_of(data.identity(self.schema), str)
+        except Error:
+            return False
         return version is not None and recall.free(recall.asked(prepared, self.schema, version), prepared, self.schema, self.ledger, self.analyst)
 
     def budget(self) -> Balance:

@@ -104,7 +104,7 @@ def test_explain(con: dpquery.Connection) -> None:
 def test_budget(schema: Path) -> None:
     with dpquery.connect(schema) as con:
         before = con.budget()
-        con.query("SELECT count(*) AS n FROM users", epsilon=Decimal("0.25"), delta=0)
+        con.query("SELECT count(*) AS n FROM users", epsilon=Decimal("0.25"), delta=0, fresh=True)
         after = con.budget()
     assert (after.spent.epsilon or 0) - (before.spent.epsilon or 0) == Decimal("0.25")
     assert after.entries == before.entries + 1
@@ -155,7 +155,7 @@ def test_over_budget(shop: Callable[[Path], Path], tmp_path: Path) -> None:
         con.query("SELECT count(*) FROM users", epsilon=2, delta=0)
         spent = con.budget().spent
         with pytest.raises(dpquery.errors.OverBudget) as caught:
-            con.query("SELECT count(*) FROM users", epsilon=0.1, delta=0)
+            con.query("SELECT count(*) FROM users", epsilon=0.1, delta=0, fresh=True)
         assert caught.value.code == "OVER_BUDGET"
         assert con.budget().spent == spent
 

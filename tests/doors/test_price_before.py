@@ -40,7 +40,7 @@ def test_explain_says_what_it_costs_how_often_it_fits_and_what_would(schema: Pat
         first = now(con, COUNT, epsilon="0.5", delta=0)
         assert (first["account"], first["charged"]["epsilon"], first["fits"]) == ("default", "0.5", 4)
         assert (first["stored"], first["largest"], first["instead"]) == (False, None, None)
-        con.query(COUNT, epsilon="1.75", delta=0)
+        con.query("SELECT count(*) FROM visits", epsilon="1.75", delta=0)
         after = now(con, COUNT, epsilon="0.5", delta=0)
         assert (after["fits"], after["largest"]) == (0, {"epsilon": "0.25"})
         assert "0.25" in after["instead"]
@@ -58,12 +58,23 @@ def test_the_largest_gaussian_price_fits_and_a_step_more_does_not(schema: Path) 
             found = now(con, MANY, epsilon=1, delta="1e-9", noise="gaussian")
             if not found["fits"]:
                 break
-            con.query(MANY, epsilon=1, delta="1e-9", noise="gaussian")
+            con.query(MANY.replace("'s5'", "'s6'"), epsilon=1, delta="1e-9", noise="gaussian", fresh=True)
         most = Decimal(found["largest"]["epsilon"])
         assert 0 < most < 1
         step = Decimal(1).scaleb(most.adjusted() - 5)
         assert now(con, MANY, epsilon=most + step, delta="1e-9", noise="gaussian")["fits"] == 0
         assert now(con, MANY, epsilon=most, delta="1e-9", noise="gaussian")["fits"] == 1
+
+
+def test_what_is_stored_costs_nothing_now(schema: Path) -> None:
+    """Of the own account's answers alone: a dearer question, or another analyst's, costs what it costs."""
+    with dpquery.connect(schema) as con, dpquery.connect(schema, analyst="bob") as bob:
+        con.query(COUNT, epsilon="0.5", delta=0)
+        for epsilon, free in (("0.5", True), ("0.4", True), ("0.6", False)):
+            found = now(con, f"SELECT 2 * n AS twice FROM ({COUNT}) t", epsilon=epsilon, delta=0)
+            assert (found["stored"], found["charged"]["epsilon"]) == (free, "0" if free else epsilon)
+        assert not now(bob, COUNT, epsilon="0.5", delta=0)["stored"]
+        assert con.budget().entries == 1
 
 
 def test_explicit_shares_shrink_with_the_price(schema: Path) -> None:

@@ -125,13 +125,14 @@ def told(error: Error) -> Mapping[str, Any]:
 
 def of(answer: Answer) -> Mapping[str, Any]:
     """What of an answer may not depend on the data: its columns, and the receipt but for what is drawn and what the values give reason to say."""
-    paper = {key: value for key, value in answer.receipt.items() if key not in DRAWN | {"warnings"}}
+    paper = {key: plain(value) if key == "stored" else value for key, value in answer.receipt.items() if key not in DRAWN | {"warnings"}}
     return {"columns": answer.table.column_names, "types": answer.types, "confidence": answer.confidence, **paper}
 
 
 def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items() if key not in DRAWN}
+        drawn = DRAWN | {"sha256"} if "question" in value else DRAWN  # the hash of a stored answer, which is of released values
+        return {key: plain(item) for key, item in value.items() if key not in drawn}
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 

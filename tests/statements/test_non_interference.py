@@ -27,10 +27,10 @@ from sought import LEAVES, bounded_nodes
 from statements import statement
 from worlds import FUZZED, MAIN, World, loaded, world
 
-from dpquery.engine import create_ledger, open_session, receipt, session
+from dpquery.engine import create_ledger, open_session, recall, receipt, session
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Refused
-from dpquery.ledger import Ledger, sqlite
+from dpquery.ledger import sqlite
 from dpquery.values.noisy import Noisy
 
 CASES, WORLDS, EACH = 1_920, 24, 80  # questions through the corridor, over so many data sets
@@ -77,7 +77,7 @@ def same(here: Listener, there: Listener, question: Question) -> str:
         if one.answer is not None and other.answer is not None:
             assert told_of_plan(here, one) == told_of_plan(there, other), "the warnings of the plan differ"
             _same_rows(question, one, other)
-    _paid_again(ours)
+    _stored(ours)
     if question.explained:
         first, second = (explained(one.session, question) for one in both)
         assert first == second, "EXPLAIN differs"
@@ -114,12 +114,16 @@ def _same_rows(question: Question, one: Heard, other: Heard) -> None:
         assert len(one.rows) == len(other.rows) == 1
 
 
-def _paid_again(heard: list[Heard]) -> None:
-    """The same question again is charged again, at the same price, or refused."""
-    first, *more = ([*charged(one.log)] for one in heard)
-    assert len(first) == (heard[0].answer is not None)
-    for again, one in zip(more, heard[1:], strict=True):
-        assert again == (first if one.answer is not None else []), "asked twice, not charged twice"
+def _stored(heard: list[Heard]) -> None:
+    """The same question again is answered from the store, with the same rows and for nothing; or refused again."""
+    first, *more = heard
+    assert len([*charged(first.log)]) == (first.answer is not None and "stored" not in first.reply)
+    for one in more:
+        assert (one.answer is None) == (first.answer is None), "asked twice, answered once"
+        assert not [*charged(one.log)], "asked twice, charged twice"
+        if one.answer is not None and first.answer is not None:
+            assert "stored" in one.reply, "asked twice, drawn twice"
+            assert one.answer.table.equals(first.answer.table), "asked twice, not the same answer"
 
 
 class Noon:
@@ -252,17 +256,9 @@ def _refused(result: Any, number: int) -> Any:
     return result
 
 
-def _free_again(patch: Patch) -> None:
-    """A question that was charged before is not charged again."""
-    real, known = Ledger.charge, dict[str, Any]()
-
-    def charge(self: Ledger, analyst: str, price: Any, record: Any) -> Any:
-        at = f"{id(self)} {record['statement']} {price}"
-        if at not in known:
-            known[at] = real(self, analyst, price, record)
-        return known[at]
-
-    patch.setattr(Ledger, "charge", charge)
+def _drawn_again(patch: Patch) -> None:
+    """Nothing is found in the store."""
+    patch.setattr(recall, "again", lambda *_: None)
 
 
 def _first(noisy: Noisy, groups: int) -> Noisy:
@@ -281,7 +277,8 @@ LEAKS: dict[str, tuple[Callable[[Patch], None], str]] = {
     "the log": (_leaking(receipt, "record", lambda record, n: {**record, "rows": n}), "the logs differ"),
     "the public keys": (_leaking(session.noise, "add", lambda noisy, n: _first(noisy, n % 3)), "the public keys differ|=="),
     "the column types": (_leaking(session.answers, "type_names", lambda types, n: (*types, str(n))), "the replies differ"),
-    "the account": (_free_again, "asked twice, not charged twice"),
+    "the account": (_drawn_again, "asked twice, charged twice"),
+    "the store": (_leaking(recall, "again", lambda found, n: None if n % 2 else found), "the replies differ|charged twice"),
 }
 
 
