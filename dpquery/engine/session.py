@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,14 +15,14 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
-from dpquery.engine import aim, asking, cost, data, explained, feeding, pace, recall, receipt
+from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.progress import Progress, ticking
 from dpquery.engine.recall import Again, Asked
 from dpquery.engine.receipt import JSON
 from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
-from dpquery.ledger import Balance, Entry, Kept, Ledger, Outcome, Place, Room
+from dpquery.ledger import Balance, Entry, Kept, Ledger, Place, Room
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Draft, Feed, Post, Question
@@ -42,8 +42,6 @@ from dpquery.values.types import Type
 
 Notice = Callable[[str], None]
 
-# Failures after the charge that say nothing about the data. All others may (a time-out does), so they count against the account's time-outs.
-BLAMELESS = frozenset({"DATA_CHANGED", "DATA_MISSING", "DATA_WAL", "PRICE_DIFFERS"})
 LATE = GRACE + 1.0  # seconds after its time limit within which a statement that runs into it has ended: its reply leaves after them, in any case
 
 
@@ -133,7 +131,7 @@ class Session:
                 raise
             except (Refused, SchemaError, Fault) as failure:
                 failure.source = failure.source or str(sql)
-                if not _of_ledger(failure) and getattr(failure, "entry", None) is None:  # else the ledger knows of it
+                if not ending.of_ledger(failure) and getattr(failure, "entry", None) is None:  # else the ledger knows of it
                     ledger.refused(self.analyst, {"statement": str(sql)[:10_000], "code": failure.code})
                 raise
             with ticking(progress, grid):
@@ -245,13 +243,13 @@ class Session:
             reply, kept = self._reply(prepared, entry, record, asked, ledger)
             self._let_go(grid)
             grid.wait(limit if isinstance(reply, Fault) and reply.code == "ENGINE_TIMEOUT" else 0.0)
-            outcome = _outcome(reply)
+            outcome = ending.outcome(reply)
         except KeyboardInterrupt:
             self._drop_backend()
             outcome = "failed" if grid.silent else "interrupted"
             counted = "" if grid.silent else ", and it counts as a time-out"
             reply, kept = Fault("INTERRUPTED", f"the query was interrupted (the price stays charged{counted})", entry=entry.id), None
-        _settle(ledger, entry, outcome, kept)
+        ending.settle(ledger, entry, outcome, kept)
         if isinstance(reply, Fault):
             raise reply
         return reply
@@ -267,7 +265,7 @@ class Session:
         except KeyboardInterrupt:
             raise
         except BaseException as broken:
-            return _told(broken, entry), None
+            return ending.told(broken, entry), None
 
     def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], dict[str, None]]:
         """The noisy sums of each release, and what is to be said of what they read of each other. Exact ones do not leave this function."""
@@ -362,35 +360,6 @@ class Session:
             if self._ledger is not None:
                 self._ledger.close()
                 self._ledger = None
-
-
-def _of_ledger(error: Error) -> bool:
-    """Whether it is the ledger itself that failed."""
-    return error.code.startswith("LEDGER_")
-
-
-def _told(broken: BaseException, entry: Entry) -> Fault:
-    """What the analyst is told of a failure after the charge: constant words, with the entry's id."""
-    if isinstance(broken, Fault) and _of_ledger(broken):
-        message = "the ledger failed after the charge; the answer is withheld (the price stays charged)"
-        return Fault(broken.code, message, instead="tell the data owner, who sees to the ledger", entry=entry.id)
-    if isinstance(broken, Fault):
-        return Fault(broken.code, broken.message + " (the price stays charged)", instead=broken.instead, entry=entry.id)
-    return Fault("INTERNAL", "the query failed (the price stays charged)", instead=f"report entry {entry.id} to the data owner", entry=entry.id)
-
-
-def _outcome(reply: Answer | Fault) -> Outcome:
-    """What the ledger keeps of a reply after the charge."""
-    if isinstance(reply, Answer):
-        return "released"
-    return "failed" if reply.code in BLAMELESS or _of_ledger(reply) else "timeout"
-
-
-def _settle(ledger: Ledger, entry: Entry, outcome: Outcome, kept: Kept | None) -> None:
-    """The charge has its outcome in the log, and what it released is stored. Where the ledger fails meanwhile it has neither, as after a crash: the
-    charge holds either way."""
-    with suppress(Fault):
-        ledger.settle(entry.id, outcome, kept)
 
 
 @contextmanager
