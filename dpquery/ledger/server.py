@@ -37,8 +37,8 @@ def connect(address: Address, wait: float) -> Connection[Any]:
         connection: Connection[Any] = psycopg.connect(
             address.url, autocommit=True, connect_timeout=max(2, round(wait)), fallback_application_name="dpquery"
         )
-    except psycopg.Error as error:
-        raise fault(error) from None
+    except psycopg.Error:  # without a code: libpq has words alone
+        raise failed("there is no connection to its database", "see to the server, the URL, the user and the password (PGPASSFILE)") from None
     try:
         _durable(connection, wait)
     except BaseException as error:
@@ -85,10 +85,6 @@ def _of_state(state: str) -> Fault:
     """By SQLSTATE, which is empty where there was no answer."""
     if state in WAITED:
         return locked()
-    if state.startswith("28"):
-        return failed("the database does not admit this user", "see to the user, the password (PGPASSFILE) and pg_hba.conf")
-    if state == "3D000":
-        return missing("there is no such database")
     if state == "42501":
         return failed("the user lacks rights on the ledger's tables", "as their owner, grant SELECT, INSERT and UPDATE")
     if state[:2] in CORRUPT:

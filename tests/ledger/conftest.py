@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import postgres
 import pytest
@@ -9,12 +10,14 @@ from ledger_shop import Shop
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Modules that say BOTH_STORES run their tests of a shop on each store, but for those in FILES_ALONE."""
-    both = getattr(metafunc.module, "BOTH_STORES", False)
-    alone = metafunc.function.__name__ in getattr(metafunc.module, "FILES_ALONE", ())
-    for name in {"shop", "shops"} & set(metafunc.fixturenames):
-        if both and not alone:
-            metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
+    """Which tests of a shop run on PostgreSQL: of a module with BOTH_STORES all or those named, but for FILES_ALONE; with DATABASE_ALONE all."""
+    said, name = vars(metafunc.module), metafunc.function.__name__
+    both: Any = said.get("BOTH_STORES", ())
+    for fixture in {"shop", "shops"} & set(metafunc.fixturenames):
+        if said.get("DATABASE_ALONE"):
+            metafunc.parametrize(fixture, ["postgres"], indirect=True)
+        elif (both is True or name in both) and name not in said.get("FILES_ALONE", ()):
+            metafunc.parametrize(fixture, ["sqlite", "postgres"], indirect=True)
 
 
 @pytest.fixture

@@ -16,6 +16,15 @@ from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import Ledger
 from dpquery.schema.model import Schema
 
+BOTH_STORES = (
+    "test_alterations_are_found",
+    "test_lines_that_changed_places_are_found",
+    "test_a_long_log_is_read_from_its_last_balance_on",
+    "test_the_end_of_a_long_log_is_read_when_opened",
+    "test_lines_that_vanish_while_open",
+    "test_threads_share_one_ledger",
+)
+
 
 def fault(work: Callable[[], object]) -> str:
     with pytest.raises(Fault) as caught:
@@ -108,7 +117,7 @@ def test_alterations_are_found(shop: Shop, what: str) -> None:
     shop.close()
     shop.edit(ALTERATIONS[what])
     assert fault(lambda: shop.open(schema)) == "LEDGER_CORRUPT"
-    assert ledger.verify(shop.path)
+    assert ledger.verify(shop.place)
 
 
 def test_lines_that_changed_places_are_found(shop: Shop) -> None:
@@ -120,7 +129,7 @@ def test_lines_that_changed_places_are_found(shop: Shop) -> None:
         "UPDATE entries SET seq = 7 WHERE seq = 100",
     )
     assert fault(lambda: shop.open(schema)) == "LEDGER_CORRUPT"
-    assert "line 6" in str(ledger.verify(shop.path)[0])
+    assert "line 6" in str(ledger.verify(shop.place)[0])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +171,7 @@ def test_a_long_log_is_read_from_its_last_balance_on(shop: Shop, monkeypatch: py
     schema = long(shop, monkeypatch)
     shop.edit("UPDATE entries SET body = replace(body, '0.1', '0.2') WHERE seq = 6")
     assert shop.open(schema).balance("default").entries == 41
-    assert any("line 6 " in str(finding) for finding in ledger.verify(shop.path))
+    assert any("line 6 " in str(finding) for finding in ledger.verify(shop.place))
 
 
 @pytest.mark.parametrize("event", ["balanced", "charged", "timeout"])
@@ -170,7 +179,7 @@ def test_the_end_of_a_long_log_is_read_when_opened(shop: Shop, monkeypatch: pyte
     schema = long(shop, monkeypatch)
     shop.edit(f"UPDATE entries SET body = replace(body, '1', '2') WHERE seq = (SELECT max(seq) FROM entries WHERE event = '{event}')")
     assert fault(lambda: shop.open(schema)) == "LEDGER_CORRUPT"
-    assert ledger.verify(shop.path)
+    assert ledger.verify(shop.place)
 
 
 def test_another_process_holds_the_ledger(shop: Shop) -> None:
