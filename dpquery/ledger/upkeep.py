@@ -55,7 +55,10 @@ def renewed(tx: Transaction, accounts: Mapping[str, Account], schema: Schema) ->
 
 
 def granted(tx: Transaction, accounts: Mapping[str, Account], schema: Schema, whose: tuple[Kind, str], more: Limit, reason: str) -> Account:
-    """The account after a grant, and after the periods that now find room. Refused for an account that is none of the schema's, or a grant of nothing or without a reason."""
+    """The account after a grant, and after the periods that now find room.
+
+    Refused for an account that is none of the schema's, or a grant of nothing or without a reason.
+    """
     key = reserve.key_of(*whose)
     if key not in accounts or key not in reserve.keys(schema):
         message = f"the schema has no {whose[0]} `{whose[1]}` with an account of its own"
