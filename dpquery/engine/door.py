@@ -31,15 +31,21 @@ def open_session(schema: str | Path, analyst: str | None = None, ledger: str | P
 
 
 def create_ledger(schema: str | Path, path: str | Path | None = None) -> ledgers.Place:
-    """The place of a new ledger, to which the data version at hand is admitted. SchemaError where the data does not fit the schema."""
+    """The place of a new ledger, to which the data version at hand is admitted; or of the one of its `account` that is there, which it joins.
+
+    SchemaError where the data does not fit the schema.
+    """
     read = read_schema(path_of(schema))
     where = place_of(path, read)
-    ledgers.vacant(read, where)  # sooner than the data is read
+    joins = ledgers.joins(read, where)
+    if not joins:
+        ledgers.vacant(read, where)  # sooner than the data is read
     before = data.identity(read)
     report = _checked(read)
     if not report.ok:
         raise _unfit(report, read)
-    return ledgers.create(read, where, fingerprint=data.checked(read, before), identity=before)
+    make = ledgers.join if joins else ledgers.create
+    return make(read, where, fingerprint=data.checked(read, before), identity=before)
 
 
 def check(schema: str | Path, register: bool = False, ledger: str | Path | None = None) -> Report:

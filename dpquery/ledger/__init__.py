@@ -3,6 +3,7 @@
 from dpquery.ledger.checkpoint import Key, Unsound, read_key
 from dpquery.ledger.creation import create, files, vacant
 from dpquery.ledger.evidence import Proof, proved
+from dpquery.ledger.joining import join, joins
 from dpquery.ledger.ledger import Ledger, open, verify
 from dpquery.ledger.model import Amounts, Balance, Entry, Finding, Kind, Left, Limit, Logged, Outcome, Rung
 from dpquery.ledger.room import Room
@@ -32,6 +33,8 @@ __all__ = [
     "Unsound",
     "create",
     "files",
+    "join",
+    "joins",
     "open",
     "place",
     "proved",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from dpquery.ledger import policy
+from dpquery.ledger import policy, versions
 from dpquery.ledger.chain import MALFORMED, START, commitment, link
 from dpquery.ledger.model import DATASET, JSON, Account, Finding, Kind, Row
 from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, restored, terms
@@ -41,7 +42,7 @@ class Reader:
         self.settled: set[str] = set()
         self.open: dict[str, JSON] = {}  # what a charge cost that has no outcome yet
         self.stored: dict[str, JSON] = {}  # what the charges cost whose answers are stored
-        self.versions = 0
+        self.versions: Counter[str] = Counter()
         self.format = FORMAT
         self.capped = self.reserving = False  # known from the first line only
         self.lost = False
@@ -95,8 +96,8 @@ class Reader:
 
     def _balance(self, body: Mapping[str, JSON], first: bool) -> None:
         if first and not self.whole:
-            self.accounts, self.versions = restored(body["accounts"]), body["versions"]
-        elif (balanced(tuple(self.accounts.values())), self.versions) != (body["accounts"], body["versions"]):
+            self.accounts, self.versions = restored(body["accounts"]), versions.restored(body["versions"])
+        elif (balanced(tuple(self.accounts.values())), versions.held(self.versions)) != (body["accounts"], body["versions"]):
             raise ValueError("its sums differ from those of the lines before it")
 
     def _states(self, body: Mapping[str, JSON]) -> None:
@@ -120,8 +121,9 @@ class Reader:
         elif body["event"] == "renewed" and self._overspent(self.accounts[body["account"]]):
             raise ValueError("more was spent in a period than its largest cap")
         elif body["event"] == "registered":
-            self.versions += 1
-            if body["version"] != self.versions:
+            scope = versions.scope_of(body)
+            self.versions[scope] += 1
+            if body["version"] != self.versions[scope]:
                 raise ValueError("data versions out of order")
 
     def _shown(self, body: Mapping[str, JSON]) -> None:

@@ -35,7 +35,7 @@ def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str,
         log.append(tx, {"event": "created", "format": FORMAT, **asdict(reserve.terms(schema, ledger))})
         for account, _ in reserve.changes(schema, {}, log.moment()):
             log.append(tx, opening(account))
-        remember(tx, identity, admit(tx, fingerprint))
+        remember(tx, schema.scope, identity, admit(tx, schema.scope, fingerprint))
 
     bound: list[Path] = []
 
@@ -58,11 +58,16 @@ def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str,
 
 def vacant(schema: Schema, where: Place) -> None:
     """Nothing, or Refused where a ledger lies there already or the data has one."""
+    empty(where)
+    binding.free(schema)
+
+
+def empty(where: Place) -> None:
+    """Nothing, or Refused where a ledger lies there already."""
     if isinstance(where, Address):
         postgres.vacant(where)
     else:
         _vacant(where)
-    binding.free(schema)
 
 
 def files(schema: Schema, where: Place) -> tuple[Path, ...]:

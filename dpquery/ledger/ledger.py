@@ -164,27 +164,32 @@ class Ledger:
         """The number of the data version with this fingerprint, admitted from now on. For the owner, after `check` passed."""
 
         def work(tx: Transaction) -> int:
-            version = versions.admit(tx, fingerprint)
-            versions.remember(tx, identity, version)
+            version = versions.admit(tx, self.schema.scope, fingerprint)
+            versions.remember(tx, self.schema.scope, identity, version)
             return version
 
         return self._write(work)
 
+    def join(self, fingerprint: str, identity: JSON) -> int:
+        """The same for the first version of a data set that shares the account from now on; the log says that it does."""
+        self._write(lambda tx: log.append(tx, {"event": "joined", "dataset": self.schema.dataset}))
+        return self.register(fingerprint, identity)
+
     def admitted(self, fingerprint: str) -> int | None:
         """The number of the data version with this fingerprint; None where the owner never admitted it."""
-        return self._read(lambda tx: versions.admitted(tx, fingerprint))
+        return self._read(lambda tx: versions.admitted(tx, self.schema.scope, fingerprint))
 
     def version_of(self, identity: JSON, fingerprint: Callable[[], str]) -> int | None:
         """The number of the data version at hand, None where it is not admitted. `fingerprint` is called only for files not seen before.
 
         `identity` is what changes whenever the files do (size, times, inode of each), as JSON.
         """
-        known = self._read(lambda tx: versions.seen(tx, identity))
+        known = self._read(lambda tx: versions.seen(tx, self.schema.scope, identity))
         if known is not None:
             return known
         version = self.admitted(fingerprint())
         if version is not None:
-            self._write(lambda tx: versions.remember(tx, identity, version))
+            self._write(lambda tx: versions.remember(tx, self.schema.scope, identity, version))
         return version
 
     # ---- the log ---------------------------------------------------------------------------------------------------------------
@@ -332,6 +337,15 @@ def open(path: str | Place, schema: Schema, *, wait: float = 10.0) -> Ledger:
     except BaseException:
         store.close()
         raise
+
+
+def opened_terms(path: str | Place, *, wait: float = 10.0) -> Terms:
+    """The terms of a ledger that need not be this data set's yet. A Fault where there is none, or it cannot be read."""
+    store = stores.at(place(path), wait)
+    try:
+        return store.read(lambda tx: replay.terms(json.loads(tx.rows(1, 1)[0].body)))
+    finally:
+        store.close()
 
 
 def verify(path: str | Place, *, checkpoint: str | None = None, key: Key | None = None, wait: float = 10.0) -> tuple[Finding, ...]:

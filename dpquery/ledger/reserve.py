@@ -20,7 +20,7 @@ HALF: Final = Decimal("0.5")
 def terms(schema: Schema, ledger: str) -> Terms:
     """The terms that a new ledger of this schema has."""
     unit = f"{schema.privacy_unit_table}.{schema.privacy_unit_column}"
-    return Terms(ledger, schema.dataset, unit, str(schema.adjacency), schema.oversubscribe, schema.unsafe_testing)
+    return Terms(ledger, schema.purse, unit, str(schema.adjacency), schema.oversubscribe, schema.unsafe_testing)
 
 
 def agreed(fixed: Terms, schema: Schema) -> None:
@@ -29,8 +29,8 @@ def agreed(fixed: Terms, schema: Schema) -> None:
     if wanted.dataset != fixed.dataset:
         raise Fault(
             "LEDGER_FOREIGN",
-            f"this ledger belongs to the data set `{fixed.dataset}`, not `{wanted.dataset}`",
-            instead="name the ledger of this data set; a data set keeps its name and its ledger for life",
+            f"this ledger belongs to `{fixed.dataset}`, not to {'the data set' if schema.account is None else 'the account'} `{wanted.dataset}`",
+            instead="name the ledger of this data set; a data set keeps its name and its ledger, or its `account`, for life",
         )
     fields = (("privacy_unit", "privacy_unit"), ("adjacency", "adjacency"), ("oversubscribe", "oversubscribe"), ("unsafe_testing", "unsafe_testing"))
     for field, key in fields:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dpquery.errors import Refused
-from dpquery.ledger import log, renewal, replay, reserve
+from dpquery.ledger import log, renewal, replay, reserve, versions
 from dpquery.ledger.model import JSON, NOTHING, Account, Kind, Limit
 from dpquery.ledger.store import Transaction
 from dpquery.schema.model import Schema
@@ -37,7 +37,7 @@ def brought_up(tx: Transaction, schema: Schema) -> None:
     renewed(tx, tx.accounts(), schema)
     if _long(tx):
         held = replay.balanced(tuple(tx.accounts().values()))
-        log.append(tx, {"event": "balanced", "accounts": held, "versions": len(tx.registered())})
+        log.append(tx, {"event": "balanced", "accounts": held, "versions": versions.counts(tx)})
 
 
 def renewals(accounts: Mapping[str, Account], schema: Schema) -> Iterator[Mapping[str, JSON]]:

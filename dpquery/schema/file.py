@@ -15,6 +15,7 @@ MAX_COUNT: Final = 10**9
 MAX_TEXT: Final = 1024
 MAX_SQL: Final = 65_536
 
+_ACCOUNT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 _PERIOD = re.compile(r"([1-9][0-9]{0,3})d", re.ASCII)
 
 Scalar = bool | int | Decimal | str | None
@@ -109,6 +110,14 @@ def _period(value: object) -> int:
     return int(match[1])
 
 
+def _account(value: object) -> str:
+    """A name that is that of a file too."""
+    text = _text(value)
+    if not _ACCOUNT.fullmatch(text):
+        raise _wrong("BAD_NAME", "must be 1 to 64 letters, digits, - and _, a letter or digit first")
+    return text
+
+
 def _paths(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     if not items:
@@ -158,6 +167,7 @@ TypeWord = Annotated[
     ),
 ]
 Period = Annotated[int, BeforeValidator(_period), WithJsonSchema({"type": "string", "pattern": "^[1-9][0-9]{0,3}d$"})]
+AccountName = Annotated[str, BeforeValidator(_account), WithJsonSchema({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"})]
 Paths = Annotated[
     tuple[str, ...],
     BeforeValidator(_paths),
@@ -276,6 +286,9 @@ class SchemaFile(Part):
     dataset: Line = Field(description="The data set's name.")
     version: Number = Field(default=Decimal(1), description="The version of this format: 1.", json_schema_extra={"enum": [1]})
     source: SourcePart | None = Field(default=None, description="The database; left out where each table has a `path`.")
+    account: AccountName | None = Field(
+        None, description="An account that several data sets of the same people share; its ledger lies at NAME.ledger."
+    )
     ledger: Line | None = Field(
         None, description="The ledger: a file, relative to this one, or postgresql://HOST/DATABASE; left out where it is beside this file."
     )

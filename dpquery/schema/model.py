@@ -142,6 +142,7 @@ class Schema(Model):
     dataset: str
     version: int = 1
     source: Source | None = None
+    account: str | None = None
     ledger: str | None = None
     privacy_unit_table: str
     privacy_unit_column: str
@@ -165,9 +166,19 @@ class Schema(Model):
         return None if self.source is None else Path(realpath(self.file.parent / self.source.path))
 
     @property
+    def purse(self) -> str:
+        """Whose budget it is that is spent: the data set's, or the account's that it shares."""
+        return self.account or self.dataset
+
+    @property
+    def scope(self) -> str:
+        """What tells this data set's versions from others' in a shared ledger; empty where the ledger is its own."""
+        return self.dataset if self.account is not None else ""
+
+    @property
     def default_ledger(self) -> Place:
         """Where the file says, or beside it under its name."""
         if self.ledger is None:
-            return self.file.with_suffix(".ledger")
+            return self.file.with_suffix(".ledger") if self.account is None else self.file.with_name(f"{self.account}.ledger")
         found = place(self.ledger)
         return self.file.parent / found if isinstance(found, Path) else found

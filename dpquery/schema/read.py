@@ -76,6 +76,7 @@ def _promised(part: SchemaFile, file: Path, where: Where) -> Schema:
         dataset=part.dataset,
         version=VERSION,
         source=source,
+        account=part.account,
         ledger=_ledger(part.ledger, file),
         privacy_unit_table=unit_table,
         privacy_unit_column=unit_column,
