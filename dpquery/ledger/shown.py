@@ -144,21 +144,23 @@ def _body(row: Row) -> Mapping[str, JSON]:
 
 def findings(tx: Transaction) -> Iterator[Finding]:
     """How what is stored differs from what the log says of it."""
-    bound, lines = dict[str, tuple[int, str]](), dict[str, Mapping[str, JSON]]()
+    bound, lines = dict[str, tuple[int, str, str]](), dict[str, Mapping[str, JSON]]()
     for row in tx.rows(1):
         body = _body(row)
         if row.event in ("charged", "shown"):
             lines[row.id] = body
         if "stored" in body and row.ref is not None:
-            bound[row.ref] = row.seq, str(body["stored"]["sha256"])
+            bound[row.ref] = row.seq, str(body["stored"]["sha256"]), str(body["stored"]["question"])
     answers = tx.answers()
     kept = {one.entry for one in answers}
-    for entry, (seq, digest) in bound.items():
+    for entry, (seq, digest, question) in bound.items():
         found = tx.kept(entry)
         if found is None or entry not in kept:
             yield Finding(seq, "the answer that it stored is gone")
         elif sha256(found).hexdigest() != digest:
             yield Finding(seq, "the answer that it stored was changed")
+        elif all(one.entry != entry for one in tx.shown(question)):
+            yield Finding(seq, "the answer that it stored is kept as that to another question")
     for one in answers:
         if one.entry not in bound:
             yield Finding(None, "an answer is stored that the log does not know")

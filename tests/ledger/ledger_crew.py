@@ -3,6 +3,7 @@
 ledger_crew.py race FOLDER PROCESSES CHARGES EPSILON    each process charges so often; prints what each of them was granted
 ledger_crew.py share FOLDER PROCESSES SECONDS           each process charges as often as it can; prints how often each did
 ledger_crew.py kill FOLDER                              one process per statement of a charge dies before that statement; prints how many
+ledger_crew.py keep FOLDER                              likewise of settling a charge with an answer that is stored; prints what was there after each
 ledger_crew.py kills FOLDER TIMES                       processes of three threads that charge are killed; prints the answers, and what was wrong
 ledger_crew.py die FOLDER                               one process charges and dies at once, its files left as they are
 ledger_crew.py fork FOLDER                              parent and child use the one Ledger that the parent opened
@@ -26,7 +27,7 @@ from typing import Any, NoReturn
 from ledger_shop import Shop, laplace
 
 from dpquery.errors import OverBudget
-from dpquery.ledger import Ledger
+from dpquery.ledger import Kept, Ledger
 
 
 def forked(work: Callable[[], object]) -> Callable[[], object]:
@@ -118,6 +119,35 @@ def kill(folder: Path) -> int:
     raise AssertionError("a charge without end")
 
 
+def keep(folder: Path) -> list[tuple[bool, int]]:
+    """Whether a charge has an outcome, and how many answers are stored, after a process died before each statement of settling it, and after all."""
+    ledger, found = opened(folder), []
+    entry = ledger.charge("default", laplace("0.01"), {}).id
+    ledger.close()
+    for step in range(1, 100):
+
+        def work(step: int = step) -> None:
+            ledger, left = opened(folder), step
+
+            def before(*statement: object) -> None:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            watched(ledger._store._connection, before)  # type: ignore[attr-defined]
+            ledger.settle(entry, "released", Kept("question", b"answer"))
+
+        died = forked(work)() == -signal.SIGKILL
+        ledger = opened(folder)
+        settled = any(line.body.get("entry") == entry for line in ledger.entries())
+        found.append((settled, len(ledger.stored("default", "question"))))
+        ledger.close()
+        if not died:
+            return found
+    raise AssertionError("a settlement without end")
+
+
 def watched(connection: Any, before: Callable[..., None]) -> None:
     """`before` is called before each statement."""
     if isinstance(connection, sqlite3.Connection):
@@ -198,6 +228,8 @@ if __name__ == "__main__":
             result = share(Path(folder), int(rest[0]), float(rest[1]))
         case "kill":
             result = kill(Path(folder))
+        case "keep":
+            result = keep(Path(folder))
         case "kills":
             result = kills(Path(folder), int(rest[0]))
         case "die":
