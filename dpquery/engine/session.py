@@ -23,12 +23,12 @@ from dpquery.errors import Error, Fault, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Ledger, Outcome
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Draft, Feed, Post, Question
+from dpquery.plan.draft import Feed, Post, Question
 from dpquery.plan.release import Ask, Release
-from dpquery.privacy import Bill, Facts, bill, bound, price
+from dpquery.privacy import Bill, bill, price, settled
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer as answers
-from dpquery.release import edges, noise, post
+from dpquery.release import bars, edges, noise, post
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
@@ -170,8 +170,10 @@ class Session:
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
         whole, asks = asking.asks(question, call, self.schema)
         drafts = [block.draft for block in question.blocks]
-        releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
+        together = bars.together(question.post.outputs)
+        found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
         try:
+            releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)
             billed = bill(releases, asks, whole, self.schema.adjacency)
         except Refused as refused:
             refused.position = refused.position or (asking.share(question, asks) if refused.code == "SHARES_EXCEED_PRICE" else None)
@@ -184,9 +186,6 @@ class Session:
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
         blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
         return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)))
-
-    def _bound(self, draft: Draft, found: Facts) -> Release:
-        return bound(draft, found, self.schema.adjacency)
 
     def _lowered(self, release: Release) -> BoundedSQL:
         """The release's one statement, which the engine takes."""

@@ -36,6 +36,7 @@ from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivitie
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer, noise
+from dpquery.release.ranks import aim
 from dpquery.sql import read
 from dpquery.values.exact import Exact
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Adjacency, Kind, Type
@@ -240,9 +241,13 @@ def chosen(release: Release, exact: Exact, ready: Ready) -> None:
             if part in release.modal:
                 assert sums.get(place, 0) == max(sums.values(), default=0), f"{key}: {place} is chosen, of {sums}"
             else:
+                sought = aim(release.table.parts[part].cell, CERTAIN)  # type: ignore[arg-type]
+                assert sought is not None
                 below = sum(value for bin, value in sums.items() if bin < place)
-                wanted = release.table.parts[part].cell.rank * sum(sums.values())  # type: ignore[union-attr]
-                assert below <= wanted <= below + sums.get(place, 0), f"{key}: {place} is chosen for {wanted}, of {sums}"
+                wanted = sought.rank * sum(sums.values()) + Fraction(sought.aside, sought.rank.denominator)
+                early, late = sought.side < 0 and place == 0, sought.side > 0 and place == count - 1  # for which there is no place too far off
+                assert early or below <= wanted, f"{key}: {place} is chosen for {wanted}, of {sums}"
+                assert late or wanted <= below + sums.get(place, 0), f"{key}: {place} is chosen for {wanted}, of {sums}"
 
 
 def _equal(have: Any, want: Any, card: str) -> bool:
