@@ -245,12 +245,17 @@ def _windowed(world: World, below: Private) -> Private:
     else:
         while (found := _reduction(random, held)).function not in WINDOWS or found.distinct:
             pass
-        item, frame = found, random.choice([None, Frame(False), Frame(True), Frame(True, random.randrange(3))])
+        item, frame = found, random.choice([None, Frame(False), Frame(True), Frame(True, random.randrange(3)), _between(random)])
     column = world.column("w", item.type)
     rel = Windowed(below, column, item, partition, order, frame)
     if isinstance(item, Placing) and item.function is Place.ROW_NUMBER and random.random() < 0.7:
         return Keep(rel, call(random.choice(["eq", "le", "lt"]), column, literal(random.randint(0, 3), INTEGER)))
     return rel
+
+
+def _between(random: Random) -> Frame:
+    """A frame with any two ends, the first row's now and then; the second may lie before the first."""
+    return Frame(True, random.choice([None, *range(-2, 3)]), random.randint(-2, 2))
 
 
 def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
