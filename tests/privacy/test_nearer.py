@@ -12,6 +12,7 @@ import random_plans as rp
 from people import DATA, EMPTY, WITHOUT, made, opened
 
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.rel import Filling
 from dpquery.plan.release import Ask, Key, Mechanism, Release
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, calibrate, settled
@@ -21,7 +22,8 @@ ADD = Adjacency.ADD_REMOVE
 HALF, DECILE = Fraction(1, 2), Fraction(9, 10)
 MICRO = Fraction(1, 10**6)
 PURE, RHO = Ask(Fraction(0), Fraction(1)), Ask(MICRO, None, Fraction(1, 50))
-ORDERS = rp.World(Random(0)).scan("orders")
+WORLD = rp.World(Random(0))
+ORDERS = WORLD.scan("orders")
 
 
 def draft(*fractions: Fraction, high: int = 99_999, card: str = "quantile", keys: tuple[Key, ...] = ()) -> Draft:
@@ -101,7 +103,16 @@ def test_the_choice_reads_no_data(tmp_path: Path) -> None:
 def test_many_groups_are_read_off_a_tree() -> None:
     """Three scores a bin and group are too many where groups are: 2^21."""
     keyed = draft(HALF, keys=(Key("k0", ORDERS.columns[0].column, INTEGER),))
-    for groups, expected in ((100, "rank"), (200, "tree")):
-        found = settled(keyed, Facts({}, tuple((i,) for i in range(groups)), "a list"), RHO, ADD)
+    later = replace(keyed, listed=WORLD.released(Filling.KEYS, INTEGER, INTEGER))
+    listed = (Facts({}, tuple((i,) for i in range(groups)), "a list") for groups in (100, 200))
+    for given, facts, expected in (*((keyed, one, way) for one, way in zip(listed, ("rank", "tree"), strict=True)), (later, Facts({}), "tree")):
+        found = settled(given, facts, RHO, ADD)
         assert way(found) == expected
         assert any("too many groups" in note for note in found.aggregates[0].notes) is (expected == "tree")
+
+
+def test_groups_from_private_rows_have_wide_bins_either_way() -> None:
+    keyed = draft(HALF, keys=(Key("k0", ORDERS.columns[0].column, INTEGER),))
+    found = settled(keyed, Facts({}), RHO, ADD)
+    assert way(found) == "rank"
+    assert {part.numbers for part in found.table.parts} == {1, 256}

@@ -32,7 +32,7 @@ from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.draft import FIRST, Question
 from dpquery.plan.rel import CapRows, walk
 from dpquery.plan.release import Choosing, Elements, Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
-from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
+from dpquery.privacy import Sensitivity, calibrate, reprice, sensitivities, settled
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer, noise
@@ -64,8 +64,9 @@ def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = l
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
     (draft,) = [block.draft for block in question.blocks]
-    release = bound(draft, facts([draft], backend)[0], made.schema.adjacency)
-    priced = calibrate(release, asking.asks(question, asking.call(None, None, None, None), made.schema)[0], made.schema.adjacency)
+    ask, _ = asking.asks(question, asking.call(None, None, None, None), made.schema)
+    release = settled(draft, facts([draft], backend)[0], ask, made.schema.adjacency)
+    priced = calibrate(release, ask, made.schema.adjacency)
     lowered = down(release, salt)
     assert reprice(lowered.enforced, priced, made.schema.adjacency) == priced.price
     return Ready(question, release, priced, lowered)
@@ -76,8 +77,7 @@ def check(made: World, statement: Statement, salt: int, down: Lower = lower, who
     ready = _tried(made, MAIN, statement, salt, down)
     if isinstance(ready, Refused):
         unit = ready.code == "UNIT_AS_OUTPUT" and any(key.value.reads <= statement.units for key in statement.keys)
-        barless = ready.code == "DP_INTERVAL" and "EXPONENTIAL" in statement.dp  # a quantile by rank
-        assert unit or barless or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
+        assert unit or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
         _same_refusal(made, statement, ready)
         return ready.code
     results = {name: _exact(made, name, ready) for name in made.variants}
