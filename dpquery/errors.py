@@ -12,8 +12,14 @@ No field ever holds a private value or an engine's message.
 
 from __future__ import annotations
 
+import re
+import textwrap
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
+
+SQL: Final = re.compile(r"\b(?:SELECT|FROM|WHERE|CASE|WITH|OPTIONS|OVER)\b|=>")
+COMMAND: Final = re.compile(r"`[^`]*`")
+GLUE: Final = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,15 @@ class Error(Exception):
         self.source = source
 
     def __str__(self) -> str:
-        lines = [f"{self.code}: {self.message}"]
+        return self.told()
+
+    def told(self, width: int | None = None, before: str = "") -> str:
+        """The whole of it for people: sentences wrapped at a width, where one is given, and never what one would paste or what a caret points at."""
+        lines = _wrapped(f"{before}{self.code}: {self.message}", width)
         if self.position is not None:
             lines.append(self._pointed(self.position))
         if self.instead:
-            lines.append(f"Instead: {self.instead}")
+            lines += _wrapped(f"Instead: {self.instead}", width)
         if self.rewritten:
             lines.append(f"Accepted: {self.rewritten}")
         return "\n".join(lines)
@@ -73,6 +83,15 @@ class Error(Exception):
         where = None if self.position is None else {"line": self.position.line, "column": self.position.column}
         rewritten = {} if self.rewritten is None else {"rewritten": self.rewritten}
         return {"code": self.code, "message": self.message, "position": where, "instead": self.instead, **rewritten}
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    """The sentence on lines of at most that width; SQL and what stands between backticks stays whole."""
+    if width is None or SQL.search(text):
+        return [text]
+    kept = COMMAND.sub(lambda found: found[0].replace(" ", GLUE), text)
+    lines = textwrap.wrap(kept, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return [line.replace(GLUE, " ") for line in lines]
 
 
 class SchemaError(Error):

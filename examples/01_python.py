@@ -14,15 +14,15 @@ import dpquery
 
 def main(folder: Path) -> None:
     with dpquery.connect(folder / "shop.yaml") as con:
-        sql = "SELECT status, count(*) AS orders, avg(amount) AS mean FROM orders GROUP BY status ORDER BY orders DESC"
+        sql = "SELECT country, count(*) AS customers, avg(age) AS mean FROM users GROUP BY country ORDER BY customers DESC"
 
         plan = con.explain(sql, epsilon="1")
         print("It would cost", plan.price["epsilon"], "and be noised with", {release["noise"] for release in plan.releases}, "noise.\n")
 
         answer = con.query(sql, epsilon="1")
         print(answer, "\n")
-        for (status, orders, _), bar in zip(answer.fetchall(), answer.intervals["orders"], strict=True):
-            print(f"{status}: {orders} orders, between {bar[0]} and {bar[1]} before noise")
+        for (country, customers, _), bar in zip(answer.fetchall(), answer.intervals["customers"], strict=True):
+            print(f"{country}: {customers} customers, between {bar[0]} and {bar[1]} before noise")
 
         frame = answer.df()
         print("\nA pandas data frame:", frame.shape, list(frame.columns))

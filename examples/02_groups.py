@@ -15,7 +15,7 @@ import dpquery
 def main(folder: Path) -> None:
     with dpquery.connect(folder / "shop.yaml", analyst="alice") as con:
         print("A listed key: every group appears, empty ones too, and nothing is spent on finding them.\n")
-        print(con.query("SELECT status, count(*) AS orders FROM orders GROUP BY status", epsilon="0.2"), "\n")
+        print(con.query("SELECT country, count(*) AS customers FROM users GROUP BY country", epsilon="0.2"), "\n")
 
         print("A private key: a group appears when its noisy number of customers passes a threshold.\n")
         sql = "SELECT product, count(*) AS sold FROM order_items GROUP BY product HAVING sold > 2000 ORDER BY sold DESC"

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, log
+from math import ceil
 from typing import assert_never
 
 from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, row_cap, rows_per_cell, told
@@ -30,7 +30,7 @@ from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.combined import quantile_up
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
-from dpquery.mechanisms import Noise
+from dpquery.mechanisms import Noise, shortfall
 from dpquery.numbers import float_near
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -104,12 +104,9 @@ def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fr
 @lru_cache(maxsize=64)
 def lead(others: int, noise: Noise, confidence: Fraction) -> float:
     """By how many rows a value has to lead so many others to be shown with at least the confidence."""
-    wrong, scale = float(1 - confidence), float_near(noise.parameter / ONE)
     match noise.mechanism:
-        case Choosing.PERMUTE_AND_FLIP:
-            return scale * max(0.0, log(others / (2 * wrong)))
-        case Choosing.EXPONENTIAL:
-            return scale * max(0.0, log(others * (1 - wrong) / wrong))
+        case Choosing.PERMUTE_AND_FLIP | Choosing.EXPONENTIAL:
+            return float_near(shortfall(noise, others, 1 - confidence) / ONE)
         case Mechanism.LAPLACE | Mechanism.GAUSSIAN:
             import numpy as np
 

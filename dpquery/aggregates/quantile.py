@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
+from math import log, sqrt
+from statistics import NormalDist
 
 from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.card import Bar, Bars, Card, Planned
-from dpquery.aggregates.counted import Counted
+from dpquery.aggregates.counted import ONE, Counted
 from dpquery.aggregates.grid import clamped, fits, grid, plain, row_units
 from dpquery.aggregates.values import bar, double, released
 from dpquery.errors import Refused
-from dpquery.mechanisms import Noise
+from dpquery.mechanisms import Noise, deviation
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import Aggregate, Bins, Part, Quantile, Units
 from dpquery.plan.scalar import Interval, Scalar
@@ -24,6 +27,8 @@ WITHIN = 16  # bins that a wider one is made of
 LEVELS = 3
 MOST_NUMBERS = 2**21  # noisy integers over all groups, where these are listed: more groups have wider bins
 COARSE = 1000  # bins below which their width is worth a warning
+TINY = 1e-300  # what is compared as no distance at all
+Reach = list[tuple[float, float]]  # of each quantile how far off it is expected to be, and half its error bar, in rows
 SIZES = (100, 1_000, 10_000)  # for which the expected error is given
 
 
@@ -96,16 +101,35 @@ def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequen
     """Per group the bins that the quantile may lie in for all that the noise says; of a list those of each."""
     which, counts = counted(aggregate, sums)
     ends, points = counts.reach(which, noises, confidence), counts.quantiles(which)
-    found: list[list[Bar]] = [
-        [bar(*_ends(aggregate, which, *one), aggregate.type.element) for one in zip(*own, strict=True)] for own in zip(ends, points, strict=True)
-    ]
+    found: list[list[Bar]] = [[ended(aggregate, which, *one) for one in zip(*own, strict=True)] for own in zip(ends, points, strict=True)]
     return found if aggregate.type.kind is Kind.LIST else [one for (one,) in found]
 
 
-def _ends(aggregate: Aggregate, which: Quantile, ends: tuple[int, int], point: Fraction) -> tuple[Fraction, Fraction]:
-    """The two ends in the value's own units, between its bounds; the released value lies between them."""
+def ended(aggregate: Aggregate, which: Quantile, ends: tuple[int, int], point: Fraction) -> Bar:
+    """The bar in the value's own type, its ends between its bounds; the released value lies between them."""
     low, high = min(Fraction(ends[0]), point) * aggregate.step - which.slack, max(Fraction(ends[1]), point) * aggregate.step + which.slack
-    return max(low, which.low * aggregate.step), min(high, which.high * aggregate.step)
+    return bar(max(low, which.low * aggregate.step), min(high, which.high * aggregate.step), aggregate.type.element)
+
+
+def loss(reach: Sequence[Reach]) -> float:
+    """By which two ways to find the same quantiles are compared: the product of all distances and half error bars, as a logarithm."""
+    return sum(log(max(off, TINY)) + log(max(half, TINY)) for own in reach for off, half in own)
+
+
+def reach(aggregate: Aggregate, noises: Sequence[Noise], doubt: Fraction) -> Reach:
+    """Of each quantile how far off it is expected to be, and half its error bar, in rows, from the deviation d of the noise around it: d/2 and z d.
+
+    z is a normal law's. d^2 is v b q (1 - q) for the widest bins, b of them, a count's noise having the variance v, and on each other level what is
+    left of v j (1 - j / (b + 1)) on average over the edges j = 0 .. b - 1 within a wider bin. Sums that are made to rise, and of two values that in
+    the middle, are off by about d/2 (benchmarks/quantiles.py), where noise alone would by 0.8 d.
+    """
+    which, _ = counted(aggregate, [()] * len(noises))
+    span, z = which.high - which.low + 1, -NormalDist().inv_cdf(float(doubt / 2))
+    variances = [deviation(noise) ** 2 / ONE**2 for noise in noises]
+    bins = [-(-span // which.widths[0])] + [wide // narrow for wide, narrow in pairwise(which.widths)]
+    inner = sum(v * sum(j * (1 - j / (b + 1)) for j in range(b)) / b for v, b in zip(variances[1:], bins[1:], strict=True))
+    found = [sqrt(variances[0] * bins[0] * float(q * (1 - q)) + inner) for q in which.fractions]
+    return [(d / 2, z * d) for d in found]
 
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:

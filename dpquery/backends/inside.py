@@ -181,5 +181,10 @@ def placed(item: Placing, names: Names, over: str) -> str:
 
 def framed(frame: Frame) -> str:
     """The rows that an aggregate goes over."""
-    before = "UNBOUNDED" if frame.preceding is None else f"{frame.preceding:d}"
-    return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {before} PRECEDING AND CURRENT ROW"
+    before = "UNBOUNDED PRECEDING" if frame.preceding is None else _edge(-frame.preceding)
+    return f"{'ROWS' if frame.rows else 'RANGE'} BETWEEN {before} AND {_edge(frame.following)}"
+
+
+def _edge(rows: int) -> str:
+    """So many rows after the current one."""
+    return "CURRENT ROW" if rows == 0 else f"{abs(rows):d} {'PRECEDING' if rows < 0 else 'FOLLOWING'}"

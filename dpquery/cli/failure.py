@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import secrets
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -54,9 +56,14 @@ def _told(failure: Error, arguments: Sequence[str]) -> int:
         with suppress(Fault):  # nobody takes it: what failed first is still told on standard error, with its own exit status
             stream.write(wire.dump(wire.error(failure)))
     entry = getattr(failure, "entry", None)
-    first, *rest = [*str(failure).splitlines(), *([] if entry is None else [f"Ledger entry: {entry}"])]
-    stream.tell(safe(line) for line in (f"Error: {first}", *rest))
+    lines = [*failure.told(_width(), "Error: ").splitlines(), *([] if entry is None else [f"Ledger entry: {entry}"])]
+    stream.tell(map(safe, lines))
     return failure.exit_status
+
+
+def _width() -> int:
+    """The width that errors are wrapped at: the terminal's, 80 where there is none."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns) if sys.stderr.isatty() else 80
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -32,6 +32,9 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+TEXTS = ("", "txt", "text")  # endings of files for people
+
+
 class Page(StrEnum):
     """How everything else is written."""
 
@@ -73,9 +76,14 @@ class Output:
 
 
 def form_of(path: Path | None) -> Format:
-    """The format that a file's name ends with; a table where it ends otherwise, and where there is none."""
+    """The format that a file's name ends with; a table where it has no ending or that of a text, and where there is no file. Else Refused."""
     ending = "" if path is None else path.suffix.lower()[1:]
-    return Format(ending) if ending in tuple(Format) else Format.TABLE
+    if ending in tuple(Format):
+        return Format(ending)
+    if ending in TEXTS:
+        return Format.TABLE
+    message = f"no answer is written as .{ending[:20]}"
+    raise Refused("NO_FORMAT", message, instead="a name that ends with .csv, .json, .parquet or .txt; or --format beside it")
 
 
 @contextmanager

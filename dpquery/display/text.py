@@ -7,6 +7,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -144,7 +145,7 @@ def columns(answer: Answer, limit: int | None = None) -> list[Column]:
     """The first `limit` rows of an answer, column by column."""
     found = []
     for place, name in enumerate(answer.table.column_names):
-        values = answer.table.column(place).slice(0, limit).to_pylist()
+        values = _as_days(answer.table.column(place).slice(0, limit).to_pylist())
         bars = answer.intervals[place]
         if bars is None:
             cells = tuple(map(cell, values))
@@ -152,6 +153,13 @@ def columns(answer: Answer, limit: int | None = None) -> list[Column]:
             cells = tuple(cell(value, bar) if bar or value is None else f"{cell(value)} ± ?" for value, bar in zip(values, bars, strict=False))
         found.append(Column(safe(name), cells, answer.types[place].startswith(NUMERIC) and not answer.types[place].endswith("[]")))
     return found
+
+
+def _as_days(values: list[Any]) -> list[Any]:
+    """Moments that are all the first of their day, as date_trunc makes them of dates, without their time."""
+    moments = [value for value in values if value is not None]
+    whole = all(isinstance(value, datetime) and value == datetime.combine(value.date(), time()) for value in moments)
+    return [value and value.date() for value in values] if moments and whole else values
 
 
 def grid(found: Sequence[Column], width: int = WIDTH) -> RenderableType:

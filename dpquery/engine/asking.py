@@ -234,4 +234,8 @@ def within_policy(epsilon: Fraction | None, schema: Schema) -> None:
     if not schema.unsafe_testing and (epsilon is None or epsilon > LARGEST_EPSILON):
         raise Refused("EPSILON_TOO_LARGE", "epsilon above 50 protects nobody", instead="give an epsilon of at most 50; below 1 is usual")
     if largest is not None and (epsilon is None or epsilon > Fraction(largest)):
-        raise Refused("EPSILON_TOO_LARGE", f"the schema allows at most epsilon {largest} per statement", instead=f"ask for at most {largest}")
+        raise Refused(
+            "EPSILON_TOO_LARGE",
+            f"the schema allows at most epsilon {largest} per statement",
+            instead=f"epsilon = {largest} or less, or several statements; the data's owner may set per_query.max_epsilon higher",
+        )

@@ -62,7 +62,8 @@ def _rows(found: Explanation) -> Iterator[tuple[str, str, str | None]]:
         yield from _pairs(f"release {number}", one)
     for number, warning in enumerate(content["warnings"], 1):
         yield "warning", str(number), warning
-    yield from _pairs("statement", {name: content[name] for name in ("columns", "lemmas", "response_quantum", "sql")})
+    yield from _pairs("statement", {name: content[name] for name in ("columns", "lemmas", "response_quantum")})
+    yield from (("statement", "sql", line) for line in content["sql"].splitlines())
 
 
 def _pairs(part: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str, str | None]]:

@@ -25,12 +25,12 @@ from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Kept, Ledger, Place, Room
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Draft, Feed, Post, Question
+from dpquery.plan.draft import Feed, Post, Question
 from dpquery.plan.release import Ask, Release
-from dpquery.privacy import Bill, Facts, bill, bound, price
+from dpquery.privacy import Bill, bill, price, settled
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer as answers
-from dpquery.release import edges, noise, post
+from dpquery.release import bars, edges, noise, post
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
@@ -199,7 +199,10 @@ class Session:
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
         whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
         drafts = [block.draft for block in question.blocks]
-        releases = tuple(map(self._bound, drafts, facts(drafts, self.backend)))
+        together = bars.together(question.post.outputs)
+        found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
+        with asking.placed(question, asks):
+            releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)
         aimed = aim.hit(question, releases, (whole, asks), call, self._room(), self.schema) if call.error else None
         if aimed is not None:
             whole, asks = aimed.whole, aimed.asks
@@ -213,9 +216,6 @@ class Session:
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
         blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
         return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed)
-
-    def _bound(self, draft: Draft, found: Facts) -> Release:
-        return bound(draft, found, self.schema.adjacency)
 
     def _lowered(self, release: Release) -> BoundedSQL:
         """The release's one statement, which the engine takes."""

@@ -2,7 +2,7 @@
 
 from dpquery.mechanisms.bits import BitSource, SystemBits
 from dpquery.mechanisms.card import Noise, Randomness
-from dpquery.mechanisms.choice import choose
+from dpquery.mechanisms.choice import choose, shortfall
 from dpquery.mechanisms.sampler import sample
 from dpquery.mechanisms.tails import beyond_up, deviation, half_width, selection_delta_up, tail_up, threshold
 
@@ -17,6 +17,7 @@ __all__ = [
     "half_width",
     "sample",
     "selection_delta_up",
+    "shortfall",
     "tail_up",
     "threshold",
 ]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dpquery.mechanisms.bits import BitSource, Words
 from dpquery.mechanisms.card import Noise
 from dpquery.mechanisms.sampler import below
-from dpquery.numbers import exp_fixed, float_near
+from dpquery.numbers import exp_fixed, float_near, log_up
 from dpquery.plan.release import Choosing
 
 Floats = NDArray[np.float64]
@@ -74,6 +74,28 @@ def choose(noise: Noise, scores: Sequence[int], each: int, bits: BitSource) -> l
     chosen = np.zeros(given.shape, dtype=np.int64)
     chosen[np.arange(len(given)), places] = 1
     return [int(one) for one in chosen.ravel()]
+
+
+def shortfall(noise: Noise, others: int, doubt: Fraction) -> Fraction:
+    """M8. By how much a choice may fall short of the largest score.
+
+    Given   a choice (M7) of scale s; 0 < doubt < 1. Of the scores of a group, n = `others` lie below the largest one by the result or more.
+    Claim   none of these is chosen, but with probability at most `doubt`.
+    Proof   Each of the n has a weight of at most p = exp(-m / s), the largest one has 1. Exponential: they are chosen with probability at most
+            n p / (1 + n p), which is `doubt` at n p = doubt / (1 - doubt). Permute and flip: the largest one's coin lands; where K of theirs do,
+            one of them is taken with probability at most K / (1 + K) <= K / 2, whose mean is at most n p / 2. m is s ln(n (1 - doubt) / doubt), or
+            s ln(n / (2 doubt)), rounded up, and at least 0, where p is 1 and the same holds.
+    Tight   Exponential: scores that all lie so far below. test_m8_a_shortfall_is_reached
+    Source  McSherry and Talwar 2007, Lemma 7; McKenna and Sheldon 2020, Theorem 2.
+    """
+    match noise.mechanism:
+        case Choosing.PERMUTE_AND_FLIP:
+            ratio = others / (2 * doubt)
+        case Choosing.EXPONENTIAL:
+            ratio = others * (1 - doubt) / doubt
+        case _:
+            raise ValueError("noise is added, nothing is chosen by it")
+    return noise.parameter * log_up(ratio) if ratio > 1 else Fraction(0)
 
 
 def _weights(falls: Falls, scale: Fraction) -> Floats:

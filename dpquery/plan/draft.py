@@ -20,7 +20,8 @@ class AggregateAsk:
 
     `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
     argument. `fractions` say which quantiles it is, `listed` as a list; `discrete`: one of the values, of two `upper` the greater. `values` are those
-    that may be the most frequent one. `name` is its column in the noisy table.
+    that may be the most frequent one. `doubt` is how often the error bar of a quantile that is chosen by rank may miss it. `name` is its column in
+    the noisy table.
     """
 
     name: str
@@ -38,6 +39,7 @@ class AggregateAsk:
     discrete: bool = False
     upper: bool = False
     values: tuple[Value, ...] = ()
+    doubt: Fraction = Fraction(1, 20)
 
 
 @dataclass(frozen=True, slots=True)

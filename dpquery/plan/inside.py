@@ -99,11 +99,12 @@ class Placing:
 class Frame:
     """The rows that a running aggregate goes over: up to the last equal of the current row, or `rows`: by count, all columns breaking ties.
 
-    `preceding` rows before the current one; None: from the first.
+    From `preceding` rows before the current one (None: from the first) to `following` rows after it; fewer than 0 lie on its other side.
     """
 
     rows: bool
     preceding: int | None = None
+    following: int = 0
 
 
 @dataclass(frozen=True, slots=True)

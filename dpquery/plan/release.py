@@ -120,13 +120,16 @@ class Bins:
     """The cell is `count` integers, one for each bin of `width` grid units from the row's `low` on: what the unit's rows in the bin weigh.
 
     Each of its n counted rows weighs (min(rows, n) << 20) // n, so that the integers of a cell add up to at most rows << 20. With `rank` one bin of a
-    group is chosen: that below which such a fraction of the group's weight lies, as nearly as may be.
+    group is chosen: that below which such a fraction of the group's weight lies, as nearly as may be. Chosen from a `side` it is one that begins
+    no later (-1), or ends no earlier (1) than that: those of both sides together, but with probability `doubt`.
     """
 
     rows: int
     width: int
     count: int
     rank: Fraction | None = None
+    side: int = 0
+    doubt: Fraction | None = None
 
 
 Row = One | Units | Product | Element
@@ -281,7 +284,7 @@ class Quantile:
     """Which quantiles an aggregate is, and of what its parts count the rows: values in [low, high] grid units, in bins of these widths, widest first.
 
     `discrete`: one of the values, else between the two that are nearest; where a fraction of the rows ends between two values it is the lower one,
-    or the `upper`. A value may be `slack` away from the middle of its unit.
+    or the `upper`. A value may be `slack` away from the middle of its unit. `doubt` is that of its error bar, where that is chosen, too.
     """
 
     fractions: tuple[Fraction, ...]
@@ -291,6 +294,7 @@ class Quantile:
     discrete: bool = False
     slack: Fraction = Fraction(0)
     upper: bool = False
+    doubt: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)

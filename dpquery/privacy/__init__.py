@@ -4,12 +4,14 @@ locality.py       L  whose rows are whose
 rows.py           L  how many rows a unit has
 contribution.py   C  how far one unit moves the exact sums
 resolve.py        R  a draft becomes a bounded release
+nearer.py         R  which way quantiles are found
 cost.py           P  noise and price
 together.py       P  several releases of one statement
 """
 
 from dpquery.privacy.contribution import Sensitivity, enforced, sensitivities
 from dpquery.privacy.cost import Priced, calibrate, reprice
+from dpquery.privacy.nearer import settled
 from dpquery.privacy.resolve import Facts, bound, lemmas, warnings
 from dpquery.privacy.together import Bill, bill, price
 
@@ -26,5 +28,6 @@ __all__ = [
     "price",
     "reprice",
     "sensitivities",
+    "settled",
     "warnings",
 ]

@@ -333,15 +333,16 @@ def ranked(cell: CellBound, groups: int, listed: int | None, adjacency: Adjacenc
     """C12. Scores of bins by rank: how far a fraction q = a / b of a group's weight N lies outside what is below a bin and what is up to it.
 
     Given   cells as in C10, in at most l0 groups (1 without GROUP BY), of K listed ones. The score of bin j is -max(0, b L_j - a N, a N - b U_j), L_j
-            the weight of the group below bin j, U_j that with the bin itself.
+            the weight of the group below bin j, U_j that with the bin itself. Instead of a N there may be a N + c, c decided by no data, the first
+            bin's L or the last one's U left out.
     Claim   a score moves by at most m W, m = max(a, b - a) for add/remove, b for replace-one. For rising, superadditive f with f(0) = 0 the sum over
             groups of f(max shift - min shift) is at most n f(r) for the result's spread (n, r): r = 2 m W; n is l0, or K if that is less; for
             replace-one 2 l0, or K if that is less, unless 2 max(a, b - a) <= b.
     Proof   A unit's cell adds v >= 0 of sum V <= W: b L_j - a N moves by b (its part below j) - a V, between -a W and (b - a) W, and a N - b U_j
-            likewise between -(b - a) W and a W. The largest of numbers moves by no more than the most that one of them does, so a score by
-            at most max(a, b - a) W either way, and two of them apart by twice that. Replace-one: each of the numbers moves by the difference of
-            two such moves, in [-b W, b W]. In a group of one data set alone it is as for add/remove, 2 max(a, b - a) W apart; c of these
-            besides g of both, c <= 2 (l0 - g): g f(2 b W) + c f(2 max(a, b - a) W) <= 2 l0 f(2 b W), and <= l0 f(2 b W) where
+            likewise between -(b - a) W and a W, whatever c is. The largest of such numbers moves by no more than the most that one of them does,
+            so a score by at most max(a, b - a) W either way, and two of them apart by twice that. Replace-one: each of the numbers moves by the
+            difference of two such moves, in [-b W, b W]. In a group of one data set alone it is as for add/remove, 2 max(a, b - a) W apart; c of
+            these besides g of both, c <= 2 (l0 - g): g f(2 b W) + c f(2 max(a, b - a) W) <= 2 l0 f(2 b W), and <= l0 f(2 b W) where
             2 max(a, b - a) <= b, as then 2 f(x) <= f(2 x) takes two of them to one. Of K listed groups each counts once.
     Tight   A median between rows at both ends: test_c12_add_remove_is_reached, test_c12_replace_one_is_reached. (All bins of a group move as far
             under the least of the counts; no price reads that number.) At the fractions 0 and 1 all scores move one way, and half of r is reached.

@@ -177,14 +177,14 @@ def windowed(rel: Windowed) -> str:
 
     Given   the input is local; partitions are of one unit; partition, order and function read the input's columns alone; a function that tells
             equal rows of the order apart has all columns of the input as further terms, so that rows it takes for equal are equal; frames of RANGE
-            begin at the first row.
+            begin at the first row and end with the current one's equals; those of ROWS count rows of the partition in that order.
     Claim   the rows with their new column are local.
     Proof   A partition holds rows of one unit, so the new value is a function of input[u]: of the bag of its rows, as equal rows are
-            interchangeable. No row comes or goes.
+            interchangeable, in whatever part of the order a frame lies. No row comes or goes.
     Tight   As L1, with partitions of all units: test_l1_what_looks_at_other_units_is_caught
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md A4 and H (ties that leave out a column moved thousands of other units).
     """
-    if rel.frame is not None and not rel.frame.rows and rel.frame.preceding is not None:
+    if rel.frame is not None and not rel.frame.rows and (rel.frame.preceding is not None or rel.frame.following):
         raise Fault("PLAN_BROKEN", "a frame of RANGE counts rows")
     read = [*rel.partition, *(term.column for term in rel.order)]
     if isinstance(rel.item, Placing):

@@ -48,6 +48,15 @@ def intervals(outputs: Sequence[Output], tables: Tables, confidence: Fraction) -
     return tuple(None if o.interval is None else tuple(_bars(o.interval, tables, confidence)) for o in outputs)
 
 
+def together(outputs: Sequence[Output]) -> int:
+    """How many error bars have to hold at once for that of one output, at most."""
+    return max((_together(one.interval) for one in outputs), default=1)
+
+
+def _together(how: Part) -> int:
+    return max(1, len(frozenset(_draws(how)))) if isinstance(how, Combined | Either) else 1
+
+
 def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
     """The aggregate of that name, with its table: the only one, where it names none."""
     alias, dot, own = name.rpartition(".")
@@ -90,8 +99,7 @@ def _single(how: Affine | Ratio | Combined | Either, tables: Tables, confidence:
         case Ratio():
             return _fieller(how, tables, confidence)
         case Combined() | Either():
-            together = max(1, len(frozenset(_draws(how))))
-            return tuple(map(_ends, _spans(how, tables, 1 - (1 - confidence) / together)))
+            return tuple(map(_ends, _spans(how, tables, 1 - (1 - confidence) / _together(how))))
         case _:
             assert_never(how)
 

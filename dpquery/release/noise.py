@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from fractions import Fraction
-from itertools import accumulate, count, pairwise
+from dataclasses import dataclass
+from itertools import count
 from typing import assert_never
 
-from dpquery.mechanisms import BitSource, choose, sample
-from dpquery.plan.release import Bins, Choosing, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
+from dpquery.mechanisms import BitSource, Noise, choose, sample
+from dpquery.plan.release import Bins, Choosing, ListedKeys, NoKeys, Part, PrivateKeys, Release, ReleasedKeys
 from dpquery.privacy.cost import Priced
+from dpquery.release.ranks import Aim, aim, scores
 from dpquery.values.exact import Exact
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import Value
@@ -37,52 +37,51 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     Source  Dwork et al. 2006 (Laplace mechanism); Korolova et al. 2009 (thresholds).
     """
     numbers = [part.numbers for part in release.table.parts]
-    exact = replace(
-        exact, ranks={i: part.cell.rank for i, part in enumerate(release.table.parts) if isinstance(part.cell, Bins) and part.cell.rank is not None}
-    )
+    column = _Columns(exact, [_aim(part, noise) for part, noise in zip(release.table.parts, priced.noises, strict=True)])
     match release.keys:
         case NoKeys():
-            return _all(((),), [0], exact, numbers, priced, bits)
+            return _all(((),), [0], column, numbers, priced, bits)
         case ListedKeys(rows=rows):
             place = {key: i for i, key in enumerate(exact.keys)}
-            return _all(rows, [place.get(row) for row in rows], exact, numbers, priced, bits)
+            return _all(rows, [place.get(row) for row in rows], column, numbers, priced, bits)
         case ReleasedKeys():
             raise AssertionError("a list of released keys is known by now")
         case PrivateKeys(count=units, minimum=minimum):
-            return _selected(exact, numbers, priced, bits, units, minimum)
+            return _selected(column, numbers, priced, bits, units, minimum)
         case _:
             assert_never(release.keys)
 
 
-def _all(keys: Sequence[Row], places: Sequence[int | None], exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
-    columns = [_noised(_column(exact, part, places, each), priced, part, bits, each) for part, each in enumerate(numbers)]
+def _aim(part: Part, noise: Noise) -> Aim | None:
+    return aim(part.cell, noise) if isinstance(part.cell, Bins) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The exact sums, and of each part from which a bin is chosen by rank what it is chosen for."""
+
+    exact: Exact
+    aims: Sequence[Aim | None]
+
+    def __call__(self, part: int, places: Sequence[int | None], numbers: int) -> list[int]:
+        """The exact integers of a part at these places among the groups, 0 where there is none: in a group without rows, in a bin without any.
+
+        Of a part from which a bin is chosen by rank they are its scores.
+        """
+        exact, sought = self.exact, self.aims[part]
+        if part not in exact.bins:
+            column = exact.sums[part]
+            return [0 if i is None else column[i] for i in places]
+        found = [0] * (numbers * len(places))
+        for start, i in zip(count(0, numbers), places, strict=False):
+            for bin, value in () if i is None else exact.bins[part][i].items():
+                found[start + bin] = value
+        return found if sought is None else scores(found, numbers, sought)
+
+
+def _all(keys: Sequence[Row], places: Sequence[int | None], column: _Columns, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
+    columns = [_noised(column(part, places, each), priced, part, bits, each) for part, each in enumerate(numbers)]
     return in_order(keys, columns, numbers)
-
-
-def _column(exact: Exact, part: int, places: Sequence[int | None], numbers: int) -> list[int]:
-    """The exact integers of a part at these places among the groups, 0 where there is none: in a group without rows, in a bin without any.
-
-    Of a part from which a bin is chosen by rank they are its scores.
-    """
-    if part not in exact.bins:
-        column = exact.sums[part]
-        return [0 if i is None else column[i] for i in places]
-    found = [0] * (numbers * len(places))
-    for start, i in zip(count(0, numbers), places, strict=False):
-        for bin, value in () if i is None else exact.bins[part][i].items():
-            found[start + bin] = value
-    return _scores(found, numbers, exact.ranks[part]) if part in exact.ranks else found
-
-
-def _scores(sums: Sequence[int], each: int, rank: Fraction) -> list[int]:
-    """-max(0, b L - a N, a N - b U) of each bin, for the rank a / b: of a group's weight N, L lies below the bin, U below it and in it."""
-    a, b = rank.numerator, rank.denominator
-    found = list[int]()
-    for start in range(0, len(sums), each):
-        below = [0, *accumulate(sums[start : start + each])]
-        place = a * below[-1]
-        found += [-max(0, b * low - place, place - b * high) for low, high in pairwise(below)]
-    return found
 
 
 def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource, each: int = 1) -> list[int]:
@@ -92,18 +91,18 @@ def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource, e
     return [int(value) + int(z) for value, z in zip(column, noise, strict=True)]
 
 
-def _selected(exact: Exact, numbers: Sequence[int], priced: Priced, bits: BitSource, units: int, minimum: int) -> Noisy:
+def _selected(column: _Columns, numbers: Sequence[int], priced: Priced, bits: BitSource, units: int, minimum: int) -> Noisy:
     """The groups whose noisy count of distinct units, less (minimum - 1), reaches the threshold; other parts are drawn for these alone."""
     if priced.threshold is None:
         raise AssertionError("private keys without a threshold")
     least = priced.threshold + minimum - 1
-    noisy_count = _noised(exact.sums[units], priced, units, bits)
+    noisy_count = _noised(column.exact.sums[units], priced, units, bits)
     kept = [i for i, value in enumerate(noisy_count) if value >= least]
     columns = [
-        [noisy_count[i] for i in kept] if part == units else _noised(_column(exact, part, kept, each), priced, part, bits, each)
+        [noisy_count[i] for i in kept] if part == units else _noised(column(part, kept, each), priced, part, bits, each)
         for part, each in enumerate(numbers)
     ]
-    return in_order([exact.keys[i] for i in kept], columns, numbers)
+    return in_order([column.exact.keys[i] for i in kept], columns, numbers)
 
 
 def in_order(keys: Sequence[Row], columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Noisy:

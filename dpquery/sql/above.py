@@ -34,7 +34,7 @@ class Keyed:
     nodes: tuple[exp.Expr, ...]
 
 
-BARLESS = (MODE, BY_RANK)  # a value among others has no ends; of a bin that is chosen nothing tells how far off it is
+BARLESS = (MODE,)  # a value among others has no ends
 
 
 MOST_AGGREGATES = 200  # of one release: the engine's planning is quadratic in them
@@ -146,7 +146,7 @@ def _type_of(ask: AggregateAsk) -> Type:
     """The type of a released aggregate."""
     if ask.card == MODE and ask.argument is not None:
         return ask.argument.type
-    if ask.card == "quantile":
+    if ask.card in ("quantile", BY_RANK):
         kind = ask.argument.type if ask.discrete and ask.argument is not None else FLOAT
         return kind.listed if ask.listed else kind
     if ask.card not in ("count", "units", "distinct", "total"):

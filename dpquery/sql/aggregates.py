@@ -217,7 +217,8 @@ def _distinct(statement: Statement, items: Sequence[exp.Expr], node: exp.Expr, s
 def _number(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope, name: str) -> Scalar:
     value = expression(_plain(statement, this, node), scope, name)
     if not value.type.numeric:
-        instead = "COUNT(*) FILTER (WHERE ..)" if value.type == BOOLEAN else DAYS if value.type in (DATE, TIMESTAMP) else "a number, or COUNT"
+        share = "AVG(CAST(.. AS INT)), the share of rows for which it is true; or " if name == "AVG" else ""
+        instead = f"{share}COUNT(*) FILTER (WHERE ..)" if value.type == BOOLEAN else DAYS if value.type in (DATE, TIMESTAMP) else "a number, or COUNT"
         raise statement.refuse("TYPE_MISMATCH", f"{name} takes numbers, not a {value.type}", node, instead)
     return value
 

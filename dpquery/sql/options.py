@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -119,7 +120,9 @@ def _number(statement: Statement, given: Mapping[str, Option], name: str) -> Fra
         return None
     value = given[name].value
     if not isinstance(value, Fraction):
-        raise statement.refuse_at("OPTION_VALUE", f"{name} takes a number", given[name].position, f"{name} = 1")
+        written = _text(given[name]).replace(",", ".")
+        meant = written if len(written) < 40 and re.fullmatch(r"[0-9]*\.?[0-9]+", written) else "1"
+        raise statement.refuse_at("OPTION_VALUE", f"{name} takes a number", given[name].position, f"{name} = {meant}")
     return value
 
 

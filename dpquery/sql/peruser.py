@@ -25,6 +25,7 @@ from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
+from dpquery.sql.standins import stood_in
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate
 from dpquery.values.types import INTEGER, Kind
@@ -271,6 +272,12 @@ class Level:
         statement = self.statement
         if has_default(node.this):
             return self._defaulted(node, node.this)
+        other = stood_in(statement, node)
+        if isinstance(other, exp.Window):
+            other.set("this", lifted(other.this, _is_window, self._windowed))
+            return self._windowed(other)
+        if other is not None:
+            return self._column(self._inner(lifted(other, _is_window, self._windowed)))
         if not self.alike and self.number is None:
             self.number = self._numbered()
         item, partition, order, frame = window(statement, node, self._inner, self._column, self._own, self.number)

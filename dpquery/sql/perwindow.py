@@ -19,7 +19,7 @@ from dpquery.values.types import INTEGER, Kind
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
 RANKS: dict[type[exp.Expr], Place] = {exp.RowNumber: Place.ROW_NUMBER, exp.Rank: Place.RANK, exp.DenseRank: Place.DENSE_RANK}
 SHIFTS: dict[type[exp.Expr], Place] = {exp.Lag: Place.LAG, exp.Lead: Place.LEAD}
-OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN or MAX"
+OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN or MAX"
 
 Read = Callable[[exp.Expr], Scalar]
 Kept = Callable[[Scalar], Column]  # the expression as a column of the relation
@@ -36,14 +36,14 @@ def _tells_apart(node: exp.Window) -> bool:
     """Whether it may tell equal rows apart."""
     spec = peek(node, "spec")
     counts = spec is not None and str(peek(spec, "kind")).upper() == "ROWS"
-    return counts or isinstance(node.this, exp.RowNumber | exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue)
+    return counts or isinstance(node.this, exp.RowNumber | exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue | exp.Ntile | exp.NthValue)
 
 
 def _several_ways(node: exp.Window) -> bool:
     """Whether it becomes several windows, for a default, or one from the other end."""
     spec = peek(node, "spec")
     starts = "" if spec is None else str(peek(spec, "start")).upper()
-    return has_default(node.this) or isinstance(node.this, exp.LastValue) or starts in ("CURRENT ROW", "0")
+    return has_default(node.this) or isinstance(node.this, exp.LastValue | exp.NthValue) or starts in ("CURRENT ROW", "0")
 
 
 def has_default(node: exp.Expr) -> bool:
@@ -173,18 +173,18 @@ def _edge(statement: Statement, at: object, side: object) -> int | None:
 
 
 def _frame(statement: Statement, spec: exp.WindowSpec, terms: tuple[Term, ...]) -> tuple[Frame | None, tuple[Term, ...]]:
-    """ROWS or RANGE from the first row, or ROWS from so many rows before, up to the current row; and the order of rows.
+    """ROWS or RANGE from the first row up to the current row, or ROWS between any two rows; and the order of rows.
 
-    What begins at the current row is that from the other end, and what goes over all rows has neither an order nor a frame.
+    What goes on to the last row is that from the other end, and what goes over all rows has neither an order nor a frame.
     """
     kind, (begins, ends) = str(peek(spec, "kind") or "").upper(), _edges(statement, spec)
     if kind in ("ROWS", "RANGE") and begins is not None and ends is not None:
         first, last = begins < -FARTHEST, ends > FARTHEST
         if first and last:
             return None, ()
-        if begins == 0 and ends >= 0 and (last or kind == "ROWS"):
-            begins, ends, first, terms = -ends, 0, last, _reversed(terms)
-        if ends == 0 and begins <= 0 and (first or kind == "ROWS"):
-            return Frame(kind == "ROWS", None if first else -begins), terms
+        if (begins == 0 and ends >= 0 and (last or kind == "ROWS")) or (last and kind == "ROWS"):
+            begins, ends, first, last, terms = -ends, -begins, last, False, _reversed(terms)
+        if not last and (kind == "ROWS" or (first and ends == 0)):
+            return Frame(kind == "ROWS", None if first else -begins, ends), terms
     message = "this frame is not supported inside a unit"
-    raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW, or no frame")
+    raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING, or no frame")

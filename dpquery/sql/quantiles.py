@@ -54,8 +54,8 @@ NAMES = (
 
 
 def by_rank(ask: AggregateAsk) -> AggregateAsk:
-    """The ask, a quantile's with its bin chosen by rank instead of read off noisy counts; a list stays as it is."""
-    return replace(ask, card=BY_RANK) if ask.card == "quantile" and not ask.listed else ask
+    """The ask, a quantile's with its bin chosen by rank instead of read off noisy counts."""
+    return replace(ask, card=BY_RANK) if ask.card == "quantile" else ask
 
 
 def located(tree: exp.Expr, tokens: Sequence[Token]) -> exp.Expr:

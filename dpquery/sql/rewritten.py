@@ -31,6 +31,15 @@ LIKE = re.compile(r"\(did you mean '([^']*)'\?\)")
 ENDS = {"MIN": "0.01", "MAX": "0.99"}
 OVER = re.compile(r"\bOVER\s*\(\s*", re.IGNORECASE)
 PARTITION = re.compile(r"\APARTITION\s+BY\s+", re.IGNORECASE)
+NUMBER = re.compile(r"(\w+\s*=>?\s*)'([0-9]*[.,]?[0-9]+)'", re.ASCII)
+FORMATTED = re.compile(r"([\w.\"]+)\s*,\s*'([^']*)'")
+MOMENTS = {
+    **dict.fromkeys(("%Y-%m", "YYYY-MM", "yyyy-MM"), "date_trunc('month', {})"),
+    **dict.fromkeys(("%Y", "YYYY", "yyyy"), "year({})"),
+    **dict.fromkeys(("%m", "MM"), "month({})"),
+    **dict.fromkeys(("%Y-%m-%d", "YYYY-MM-DD", "yyyy-MM-dd"), "CAST({} AS DATE)"),
+}
+TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {})"}
 EXTREME = re.compile(r"(MIN|MAX)\s*\(([^()]*)\)", re.IGNORECASE)
 
 
@@ -70,3 +79,29 @@ def _edited(refused: Refused, text: str, at: int) -> Iterator[str]:
     if code == "MIN_MAX" and (extreme := EXTREME.match(text, at)) is not None:
         name = extreme.group(1).upper()
         yield f"{text[:at]}quantile_cont({extreme.group(2).strip()}, {ENDS[name]}){text[extreme.end() :]}"
+    if code == "TYPE_MISMATCH" and (made := TRUTHS.get(refused.message)) is not None and (call := _call(text, at)) is not None:
+        argument, after = call
+        yield text[:at] + made.format(argument) + text[after:]
+    if code == "UNKNOWN_FUNCTION" and (call := _call(text, at)) is not None and (made := _moment(call[0])) is not None:
+        yield text.replace(text[at : call[1]], made)  # in SELECT and GROUP BY alike
+    if code == "OPTION_VALUE" and (number := NUMBER.match(text, at)) is not None:
+        yield text[:at] + number.group(1) + number.group(2).replace(",", ".") + text[number.end() :]
+
+
+def _call(text: str, at: int) -> tuple[str, int] | None:
+    """What stands between the brackets of the call that starts here, and where it ends; None of one that holds quotation marks of names."""
+    start = re.compile(r"\w+\s*\(").match(text, at)
+    depth, quoted = 1, False
+    for place in range(start.end() if start else len(text), len(text)):
+        quoted ^= text[place] == "'"
+        depth += 0 if quoted else {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0 and start is not None:
+            return text[start.end() : place].strip(), place + 1
+    return None
+
+
+def _moment(arguments: str) -> str | None:
+    """What groups days or times as the text would that they are formatted to."""
+    found = FORMATTED.fullmatch(arguments)
+    made = None if found is None else MOMENTS.get(found.group(2))
+    return None if found is None or made is None else made.format(found.group(1))

@@ -16,9 +16,9 @@ from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
+from dpquery.sql import never, split
 from dpquery.sql import options as settings
 from dpquery.sql import seats as seating
-from dpquery.sql import split
 from dpquery.sql.above import Above, Keyed
 from dpquery.sql.clause import HINT, Option
 from dpquery.sql.env import Env, named_item
@@ -29,7 +29,7 @@ from dpquery.sql.names import Scope, Statement, aliased
 from dpquery.sql.options import Chosen
 from dpquery.sql.seats import Seats
 from dpquery.sql.select import check_unread, kept, seats, tables
-from dpquery.sql.sides import Bound, Open
+from dpquery.sql.sides import Bound, Open, facts
 from dpquery.sql.stars import star, unfolded
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
@@ -145,6 +145,7 @@ def _block(
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
+    warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
     statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
     statement.warnings.extend(warnings)
     return above, post

@@ -19,7 +19,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.refuse import called_before, near, position_of, refuse
 
 DEEPEST = 200  # nodes within each other
-MONTHS = "date_trunc('month', d), or year(d) and month(d)"
+MONTHS = "date_trunc('month', d), or year(d) and month(d): they group as the text would"
 BINS = "date_trunc('hour', t), or floor(date_part('epoch', t) / 900) for bins of 900 seconds"
 PATTERNS = "LIKE, starts_with(s, 'a') or contains(s, 'a')"
 PLACES = "left(s, 3), substring(s, 1, 3), replace(s, 'a', 'b') or CASE WHEN s LIKE .."
@@ -34,6 +34,7 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(
         ("datetime", "make_timestamp", "timestamp_from_parts"), "a literal, TIMESTAMP '2024-03-01 10:00:00', or a date moved: d + INTERVAL 10 HOUR"
     ),
+    **dict.fromkeys(("age", "timediff", "months_between"), "date_diff('year', d, current_date), or 'month' or 'day'"),
     **dict.fromkeys(("decode", "decode_case"), "CASE x WHEN 1 THEN 'a' ELSE 'b' END"),
     **dict.fromkeys(("random", "rand", "uuid"), "a condition on a column; sampling protects nobody"),
 }
@@ -133,7 +134,8 @@ def unknown(name: str, node: exp.Expr, at: At) -> Refused:
         if known in FORBIDDEN:
             return at.refuse("FUNCTION_NOT_ALLOWED", f"{written or name}() {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
     said = written or name
-    return at.refuse("UNKNOWN_FUNCTION", f"no function {said!r} is allowed below the noise line{near(said, NAMES)}", node, instead)
+    like = near(said, NAMES) if instead == LISTED else ""
+    return at.refuse("UNKNOWN_FUNCTION", f"no function {said!r} is allowed below the noise line{like}", node, instead)
 
 
 def _written(node: exp.Expr, at: At) -> str:

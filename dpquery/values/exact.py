@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from dpquery.values.types import Value
 
@@ -14,13 +13,12 @@ class Exact:
     """Per group the exact integer of each part: `keys[i]` is a tuple parallel to the statement's keys, `sums[j][i]` the value of part j.
 
     Without keys there is exactly one group, `()`. A part of several integers has no `sums[j]`, but `bins[j][i]`: those that are not 0, by place.
-    `ranks` has, of the parts from which a bin is chosen by rank, the fraction that it is chosen by. Its repr shows nothing.
+    Its repr shows nothing.
     """
 
     keys: tuple[tuple[Value, ...], ...] = field(repr=False)
     sums: tuple[tuple[int, ...], ...] = field(repr=False)
     bins: Mapping[int, tuple[Mapping[int, int], ...]] = field(default_factory=dict, repr=False)
-    ranks: Mapping[int, Fraction] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:
         return "Exact(<hidden>)"

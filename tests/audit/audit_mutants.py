@@ -20,7 +20,7 @@ from dpquery.ledger.ledger import Ledger
 from dpquery.mechanisms import choice, sampler, tails
 from dpquery.mechanisms.bits import SystemBits
 from dpquery.privacy import contribution, cost, locality, resolve, together
-from dpquery.release import noise
+from dpquery.release import noise, ranks
 from dpquery.sql import sides
 
 Function = Callable[..., Any]
@@ -53,7 +53,7 @@ RUN = "(lambda b: self.backend.run(b.lowered, b.key_types, len(b.release.table.p
 MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k in r.table.keys), len(r.table.parts)).sums"
 CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 KEPT = "globals().setdefault('_kept', {})[prepared.text] = exact"
-FOR_ALL = "for row in rows], exact, numbers, priced, bits)"
+FOR_ALL = "for row in rows], column, numbers, priced, bits)"
 DRAWS = "fed.release, block.priced, bits"
 HALF = (
     "(lambda replace, priced: replace(priced, noises=tuple(replace(n, parameter=n.parameter / (2 if 'aplace' in str(n.mechanism) else 4)) "
@@ -112,6 +112,18 @@ MUTANTS: Mapping[str, Mutant] = {
         ((contribution.ranked, "spreads=(both, 2 * moved)", "spreads=(both, moved)"),),
         NEIGHBOURS,
         "tests/privacy/test_byrank.py::test_c12_one_group_by_brute_force",
+        True,
+    ),
+    "an end of an error bar that the data move further": Mutant(
+        ((ranks.scores, "+ aim.aside", "+ aim.aside + aim.side * a * (below[-1] // b)"),),
+        NEIGHBOURS,
+        "tests/privacy/test_byrank.py::test_c12_one_group_by_brute_force",
+        True,
+    ),
+    "an end of an error bar without its margin": Mutant(
+        ((ranks.aim, "bins.side * far", "bins.side * (far // 2)"),),
+        RELEASE,
+        "tests/privacy/test_byrank.py::test_the_bar_holds_the_quantile_of_every_data_set",
         True,
     ),
     "coins that land too often": Mutant(

@@ -7,6 +7,7 @@ one half of the releases which values are likelier under which data set, and cou
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,8 @@ from audit_shapes import CLAUSE, VERSIONS, Pair, _neighbours, _sums
 from audit_tester import Array, Found, by_histogram, claims, hardest, judged, line
 from choice_laws import losses
 
-from dpquery.mechanisms import SystemBits
+from dpquery.aggregates.byrank import margin
+from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.release import Bins, Choosing, ListedKeys
 from dpquery.privacy import calibrate, contribution
 from dpquery.privacy.cost import Priced
@@ -68,15 +70,22 @@ def scores(pair: Pair, side: int) -> list[list[list[int]]]:
     keys = laid_out(pair)
     groups = [dict(zip(exact.keys, own, strict=True)) for own in (exact.bins[part] for part in range(len(table.parts)))]
     sums = [[[own.get(key, {}).get(bin, 0) for bin in range(part.numbers)] for key in keys] for own, part in zip(groups, table.parts, strict=True)]
-    return [[by_rank(group, part.cell) for group in own] for own, part in zip(sums, table.parts, strict=True)]
+    noises = pair.prepared.blocks[0].priced.noises
+    return [[by_rank(group, part.cell, law) for group in own] for own, part, law in zip(sums, table.parts, noises, strict=True)]
 
 
-def by_rank(sums: list[int], cell: object) -> list[int]:
-    """How far the rank lies outside each bin, where one is chosen by that."""
+def by_rank(sums: list[int], cell: object, law: Noise) -> list[int]:
+    """How far the place that is looked for lies outside each bin, where one is chosen by that."""
     if not isinstance(cell, Bins) or cell.rank is None:
         return sums
-    ends = [(sum(sums[:j]), sum(sums[: j + 1])) for j in range(len(sums))]
-    wanted = cell.rank * sum(sums)
+    ends: list[list[float | int]] = [[sum(sums[:j]), sum(sums[: j + 1])] for j in range(len(sums))]
+    beyond = 0 if cell.side == 0 else margin(cell, law)
+    row = {-1: -cell.rank, 0: Fraction(0), 1: 1 - cell.rank}[cell.side]
+    wanted = cell.rank * sum(sums) + row * 2**20 + Fraction(cell.side * beyond, cell.rank.denominator)
+    if cell.side < 0:
+        ends[0][0] = -math.inf
+    if cell.side > 0:
+        ends[-1][1] = math.inf
     return [int(cell.rank.denominator * min(0, wanted - low, high - wanted)) for low, high in ends]
 
 

@@ -21,6 +21,7 @@ import pytest
 from command_line import Command, Told
 
 from dpquery.cli.params import given
+from dpquery.errors import Refused
 
 COUNT = "SELECT count(*) AS n FROM orders"
 
@@ -114,6 +115,30 @@ def test_from_standard_input(command: Command, schema: Path, monkeypatch: pytest
 def test_the_name_of_the_file_says_the_format(command: Command, schema: Path, tmp_path: Path, name: str, starts: bytes) -> None:
     assert command("query", COUNT, "--schema", schema, "--epsilon", "0.01", "--out", tmp_path / name).status == 0
     assert (tmp_path / name).read_bytes().lstrip(b" ").startswith(starts)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.md", "a.csv.gz"])
+def test_an_unknown_ending_is_refused_before_the_charge(command: Command, schema: Path, tmp_path: Path, name: str) -> None:
+    spent = json.loads(command("budget", "--schema", schema, "--format", "json").out)["spent"]
+    told = command("query", COUNT, "--schema", schema, "--epsilon", "0.01", "--out", tmp_path / name)
+    assert told.status == 2
+    assert ".csv, .json, .parquet or .txt" in told.err.replace("\n ", "")
+    assert not (tmp_path / name).exists()
+    assert json.loads(command("budget", "--schema", schema, "--format", "json").out)["spent"] == spent
+
+
+def test_an_error_is_wrapped_but_not_what_one_would_paste(command: Command, schema: Path) -> None:
+    many = ", ".join(["count(*)"] * 20)
+    told = command("query", f"SELECT {many}, max(amount) FROM orders", "--schema", schema)
+    lines = told.err.splitlines()
+    assert lines[-1] == f"Accepted: SELECT {many}, quantile_cont(amount, 0.99) FROM orders"
+    told = command("query", "SELECT count(*) FROM users GROUP BY width_bucket(" + "age, " * 30 + "age)", "--schema", schema / "nothing")
+    assert all(len(line) <= 80 for line in told.err.splitlines())
+    error = Refused("USAGE", "many words " * 20 + "and `one command that is never broken`", instead="SELECT " + "x, " * 60)
+    assert "`one command that is never broken`" in error.told(80)
+    assert max(map(len, error.told(80).splitlines()[:-1])) <= 80
+    assert error.told(80).endswith("x, x, ")
+    assert str(error) == error.told()
 
 
 @pytest.mark.parametrize("form", ["table", "csv", "json", "parquet"])

@@ -30,12 +30,15 @@ def test_it_is_the_explanation_and_costs_nothing(schema: Path) -> None:
         assert con.budget().as_dict() == before
         assert con.explain(f"EXPLAIN {ASKED}", {"least": 10}, epsilon="0.5").price == plan["price"]
     assert (found.columns, found.types) == (["part", "item", "value"], ["VARCHAR"] * 3)
-    rows = {(part, item): value for part, item, value in found.fetchall()}
+    listed = found.fetchall()
+    rows = {(part, item): value for part, item, value in listed}
     assert rows["price", "epsilon"] == plan["price"]["epsilon"] == "0.5"
     assert rows["count(*)", "scale"] == json.dumps(plan["releases"][0]["scale"])
     assert json.loads(rows["avg(amount)", "expected_error"]) == plan["releases"][1]["expected_error"]
     assert rows["keys", "rule"] == "listed"
     assert rows["statement", "columns"] == "status, n, m"
+    assert [value for part, item, value in listed if (part, item) == ("statement", "sql")] == plan["sql"].splitlines()
+    assert not any("\n" in (value or "") for _, _, value in listed)
     assert {value for (part, _), value in rows.items() if part == "warning"} == set(plan["warnings"])
     assert found.receipt == {"analyst": "default", "charged": "nothing"}
     assert "Nothing was charged" in repr(found)

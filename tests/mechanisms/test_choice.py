@@ -17,12 +17,13 @@ from choice_laws import coins, law
 from draw_statistics import LEAST_P, chi_square, dependence
 from exact_laws import LAPLACE, Script, Seeded
 
-from dpquery.mechanisms import BitSource, Noise, SystemBits, choice, choose
+from dpquery.mechanisms import BitSource, Noise, SystemBits, choice, choose, shortfall
 from dpquery.mechanisms.laws import law_of
-from dpquery.plan.release import Choosing
+from dpquery.plan.release import Choosing, Mechanism
 
 FLIP, EXPONENTIAL = Choosing.PERMUTE_AND_FLIP, Choosing.EXPONENTIAL
 ONES = 2**64 - 1
+LAPLACE_NOISE = Noise(Mechanism.LAPLACE, Fraction(1))
 CASES: tuple[tuple[tuple[int, ...], Fraction], ...] = (
     ((0, 0), Fraction(1)),
     ((5, 4), Fraction(1)),
@@ -64,6 +65,25 @@ def test_another_scale_or_law_is_seen(mechanism: Choosing) -> None:
     for drawn, by in ((mechanism, scale * Fraction(95, 100)), (other, scale), (mechanism, scale / 2)):
         places = chosen(drawn, scores, by, times, Seeded(3))
         assert chi_square(np.bincount(places, minlength=len(scores)), expected) < LEAST_P
+
+
+@pytest.mark.lemma("M8")
+@pytest.mark.parametrize("mechanism", Choosing)
+@pytest.mark.parametrize("doubt", [Fraction(1, 20), Fraction(1, 3), Fraction(9, 10)])
+def test_m8_a_shortfall_is_reached(mechanism: Choosing, doubt: Fraction) -> None:
+    """By the laws: scores that lie so far below the largest one, of one and of four, alone and beside others that do not."""
+    scale = Fraction(2**40)
+    for others, near in ((1, ()), (4, ()), (3, (0, -(2**38)))):
+        short = shortfall(Noise(mechanism, scale), others, doubt)
+        assert short >= 0
+        chance = float(mp.fsum(law(mechanism, (*([-ceil(short)] * others), 0, *near), scale)[:others]))
+        assert chance <= doubt * (1 + Fraction(1, 10**9))
+        if mechanism is EXPONENTIAL and not near and short:
+            assert chance == pytest.approx(float(doubt), rel=1e-9)
+        if mechanism is FLIP and others == 1 and short:
+            assert chance == pytest.approx(float(doubt), rel=1e-9)
+    with pytest.raises(ValueError, match="nothing is chosen"):
+        shortfall(LAPLACE_NOISE, 1, doubt)
 
 
 # ---- nothing left to chance ----------------------------------------------------------------------------------------------------------

@@ -245,12 +245,17 @@ def _windowed(world: World, below: Private) -> Private:
     else:
         while (found := _reduction(random, held)).function not in WINDOWS or found.distinct:
             pass
-        item, frame = found, random.choice([None, Frame(False), Frame(True), Frame(True, random.randrange(3))])
+        item, frame = found, random.choice([None, Frame(False), Frame(True), Frame(True, random.randrange(3)), _between(random)])
     column = world.column("w", item.type)
     rel = Windowed(below, column, item, partition, order, frame)
     if isinstance(item, Placing) and item.function is Place.ROW_NUMBER and random.random() < 0.7:
         return Keep(rel, call(random.choice(["eq", "le", "lt"]), column, literal(random.randint(0, 3), INTEGER)))
     return rel
+
+
+def _between(random: Random) -> Frame:
+    """A frame with any two ends, the first row's now and then; the second may lie before the first."""
+    return Frame(True, random.choice([None, *range(-2, 3)]), random.randint(-2, 2))
 
 
 def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
@@ -441,7 +446,7 @@ def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) 
             group if made.per_group else None,
             bounds if made.per_row else None,
             other=number(random, known) if made.other else None,
-            **(_quantiles(random, card == "quantile") if card in QUANTILES else {}),
+            **(_quantiles(random) if card in QUANTILES else {}),
             values=random.choice([(False, True), (True, False)]) if card == "mode" else (),
         )
         if taken(ask, given):
@@ -449,9 +454,9 @@ def _ask(random: Random, known: Sequence[Column], i: int, given: Contributions) 
     raise AssertionError("no aggregate is taken")
 
 
-def _quantiles(random: Random, lists: bool) -> dict[str, Any]:
-    """Which quantiles: one of them or, where that may be, a list."""
-    listed, discrete = lists and random.random() < 0.3, random.random() < 0.5
+def _quantiles(random: Random) -> dict[str, Any]:
+    """Which quantiles: one of them, or a list."""
+    listed, discrete = random.random() < 0.3, random.random() < 0.5
     found = tuple(Fraction(one) for one in random.choices(["0", "0.25", "0.5", "1"], k=random.randint(1, 4) if listed else 1))
     return {"fractions": found, "listed": listed, "discrete": discrete, "upper": discrete and random.random() < 0.5}
 

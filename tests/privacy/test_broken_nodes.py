@@ -83,7 +83,8 @@ def test_windows_read_their_relation() -> None:
 def test_frames_of_range_begin_at_the_first_row() -> None:
     assert said(windowed(added(AGE), (), AGE, frame=Frame(rows=False, preceding=2))) == "a frame of RANGE counts rows"
     assert said(windowed(added(AGE), (), AGE, frame=Frame(rows=False, preceding=0))) == "a frame of RANGE counts rows"
-    for frame in (Frame(rows=False), Frame(rows=True, preceding=2), Frame(rows=True)):
+    assert said(windowed(added(AGE), (), AGE, frame=Frame(rows=False, following=1))) == "a frame of RANGE counts rows"
+    for frame in (Frame(rows=False), Frame(rows=True, preceding=2), Frame(rows=True), Frame(rows=True, preceding=-1, following=3)):
         assert "L22" in local(windowed(added(AGE), (), AGE, frame=frame))
 
 

@@ -119,7 +119,7 @@ def _frame(frame: Frame | None, at: int, keys: Sequence[Any]) -> tuple[int, int]
     """Where the frame of the row at this place begins, and where it has ended."""
     if frame is None:
         return 0, len(keys)
-    end = at if frame.rows else max(place for place, key in enumerate(keys) if key == keys[at])
+    end = max(-1, at + frame.following) if frame.rows else max(place for place, key in enumerate(keys) if key == keys[at])
     return 0 if frame.preceding is None else max(0, at - frame.preceding), end + 1
 
 

@@ -72,7 +72,11 @@ def relation(rel: Private) -> str:
         case Windowed(input=below, item=item, partition=partition, order=order, frame=frame):
             said = reduction(item) if isinstance(item, Reduction) else f"{item.function}({scalar(item.value)}, {item.offset})"
             terms = ", ".join(f"{t.column.name}{' desc' if t.descending else ''}{' nulls first' if t.nulls_first else ''}" for t in order)
-            rows = "" if frame is None else f" {'rows' if frame.rows else 'range'} from {frame.preceding}"
+            rows = (
+                ""
+                if frame is None
+                else f" {'rows' if frame.rows else 'range'} from {frame.preceding}{f' to {frame.following}' if frame.following else ''}"
+            )
             return f"{relation(below)} over {said} by {', '.join(c.name for c in partition)} in order {terms or '-'}{rows}"
         case Group(input=below, keys=keys, items=items):
             made = ", ".join([*(c.name for c in keys), *(reduction(item) for _, item in items)])

@@ -20,7 +20,7 @@ TOLD = {
         "CASE WHEN n < -9999 THEN n / 2 END"
     ): "NULL in 12 of 12 rows: no branch of CASE gives a value, or it divides by zero above the noise.",
     COUNTED.format("n / 0"): "NULL in 12 of 12 rows: it divides by zero above the noise.",
-    COUNTED.format("sqrt(-n - 9999)"): "NULL in 12 of 12 rows: it overflows or is not defined above the noise.",
+    COUNTED.format("sqrt(-n - 9999)"): "NULL in 12 of 12 rows: it is not defined or overflows above the noise.",
     f"SELECT country, p FROM ({LAGGED})": None,
     f"SELECT country, p * 2 AS p FROM ({LAGGED})": "NULL in 1 of 12 rows: LAG has no row there, or it overflows above the noise.",
 }

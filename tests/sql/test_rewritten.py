@@ -22,6 +22,19 @@ MEANT = [
     ("duckdb", "SELECT AVG(agee) FROM users", "SELECT AVG(age) FROM users"),
     ("duckdb", "SELECT COUNT(*) FROM users\nWHERE citty = 'x'", "SELECT COUNT(*) FROM users\nWHERE city = 'x'"),
     ("duckdb", "SELECT MAX(amount) FROM orders", "SELECT quantile_cont(amount, 0.99) FROM orders"),
+    ("duckdb", "SELECT AVG(age > 30), COUNT(*) FROM users", "SELECT AVG(CAST(age > 30 AS INT)), COUNT(*) FROM users"),
+    ("duckdb", "SELECT sum(city = ')' OR (age > 3)) FROM users", "SELECT COUNT(*) FILTER (WHERE city = ')' OR (age > 3)) FROM users"),
+    (
+        "duckdb",
+        "SELECT strftime(day, '%Y-%m') AS m, COUNT(*) FROM orders GROUP BY strftime(day, '%Y-%m')",
+        "SELECT date_trunc('month', day) AS m, COUNT(*) FROM orders GROUP BY date_trunc('month', day)",
+    ),
+    ("postgres", "SELECT to_char(day, 'YYYY') AS y, COUNT(*) FROM orders GROUP BY 1", "SELECT year(day) AS y, COUNT(*) FROM orders GROUP BY 1"),
+    (
+        "duckdb",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon='0,1') COUNT(*) FROM users",
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1) COUNT(*) FROM users",
+    ),
     (
         "duckdb",
         "SELECT SUM(a) FROM (SELECT amount AS a, ROW_NUMBER() OVER (ORDER BY day) AS k FROM orders) AS o WHERE k = 1",

@@ -58,6 +58,38 @@ NARROWED = (
     "SELECT u.country, count(*) AS n FROM users u JOIN countries c ON u.country = c.country WHERE tax > 4 GROUP BY u.country ORDER BY u.country",
     "SELECT country, count(*) AS n FROM users WHERE country = (SELECT max(country) FROM countries) GROUP BY country",
 )
+BY, ALL = "PARTITION BY user_id ORDER BY order_id", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+WINDOWS = (
+    f"SELECT sum(t) AS s, count(*) FROM (SELECT user_id, ntile(3) OVER ({BY}) AS t FROM orders)",
+    "SELECT t, count(*) AS n FROM (SELECT user_id, ntile(2) OVER (PARTITION BY user_id ORDER BY day, order_id) AS t FROM orders)"
+    " GROUP BY t ORDER BY t",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, nth_value(amount, 2) OVER ({BY}) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, nth_value(amount, 2) OVER ({BY} {ALL}) AS t FROM orders)",
+    "SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, percent_rank() OVER (PARTITION BY user_id ORDER BY amount) AS t FROM orders)",
+    "SELECT sum(t) AS s, avg(t) AS n FROM (SELECT user_id, cume_dist() OVER (PARTITION BY user_id ORDER BY amount) AS t FROM orders)",
+    "SELECT count(*) AS n FROM (SELECT user_id, amount FROM orders QUALIFY percent_rank() OVER (PARTITION BY user_id ORDER BY amount) >= 0.5)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, sum(amount) OVER ({BY} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, max(amount) OVER ({BY} ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, count(*) OVER ({BY} ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, sum(amount)"
+    f" OVER ({BY} ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, sum(amount)"
+    f" OVER ({BY} ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING) AS t FROM orders)",
+    f"SELECT sum(t) AS s, count(t) AS n FROM (SELECT user_id, sum(amount)"
+    f" OVER ({BY} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS t FROM orders)",
+)
+AROUND = (
+    "SELECT count(*) FROM users u WHERE u.age - 20 > (SELECT max(tax) - 3 FROM countries c WHERE c.country = u.country)",
+    "SELECT count(*) FROM users u WHERE (SELECT count(*) FROM countries c WHERE c.country = u.country AND tax > 4) = 0",
+    "SELECT count(*) FROM users u JOIN orders o ON u.user_id = o.user_id AND o.amount > (SELECT max(tax) FROM countries c"
+    " WHERE c.country = u.country)",
+    "SELECT u.country, sum(o.amount) AS s FROM users u JOIN orders o USING (user_id)"
+    " WHERE o.amount < (SELECT max(tax) FROM countries c WHERE c.country = u.country) GROUP BY u.country ORDER BY 1",
+    "SELECT count(*) FROM users u WHERE (SELECT max(tax) FROM countries c WHERE c.country = u.country AND c.tax = u.age - 17) IS NULL",
+    "SELECT (SELECT max(tax) FROM countries c WHERE c.country = u.country) AS t, count(*) AS n FROM users u GROUP BY t ORDER BY t",
+    "SELECT sum(greatest(least((SELECT coalesce(sum(c.tax), 7) + count(*) FROM countries c"
+    " WHERE u.country = c.country AND region = 'EU'), 20), 0)) AS s FROM users u",
+)
 HALVES = (
     "SELECT sum(m) AS s, avg(m) AS a FROM (SELECT user_id, median(amount) AS m FROM orders GROUP BY user_id)",
     "SELECT sum(m) AS s FROM (SELECT user_id, quantile_cont(amount, 0.25) AS m FROM orders GROUP BY user_id)",
@@ -75,7 +107,7 @@ def session(schema: Path) -> Iterator[Session]:
         yield one
 
 
-@pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES)
+@pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND)
 def test_without_noise_the_answer_is_the_plain_engines(sql: str, session: Session, schema: Path) -> None:
     people.agrees(session, schema, sql)
 

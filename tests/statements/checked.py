@@ -32,10 +32,11 @@ from dpquery.mechanisms import Noise, SystemBits
 from dpquery.plan.draft import FIRST, Question
 from dpquery.plan.rel import CapRows, walk
 from dpquery.plan.release import Choosing, Elements, Enforced, GroupCap, ListedKeys, Mechanism, PrivateKeys, Release
-from dpquery.privacy import Sensitivity, bound, calibrate, reprice, sensitivities
+from dpquery.privacy import Sensitivity, calibrate, reprice, sensitivities, settled
 from dpquery.privacy.contribution import groups_of_a_unit
 from dpquery.privacy.cost import Priced
 from dpquery.release import answer, noise
+from dpquery.release.ranks import aim
 from dpquery.sql import read
 from dpquery.values.exact import Exact
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, UUID, Adjacency, Kind, Type
@@ -63,8 +64,9 @@ def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = l
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
     (draft,) = [block.draft for block in question.blocks]
-    release = bound(draft, facts([draft], backend)[0], made.schema.adjacency)
-    priced = calibrate(release, asking.asks(question, asking.call(None, None, None, None), made.schema)[0], made.schema.adjacency)
+    ask, _ = asking.asks(question, asking.call(None, None, None, None), made.schema)
+    release = settled(draft, facts([draft], backend)[0], ask, made.schema.adjacency)
+    priced = calibrate(release, ask, made.schema.adjacency)
     lowered = down(release, salt)
     assert reprice(lowered.enforced, priced, made.schema.adjacency) == priced.price
     return Ready(question, release, priced, lowered)
@@ -75,8 +77,7 @@ def check(made: World, statement: Statement, salt: int, down: Lower = lower, who
     ready = _tried(made, MAIN, statement, salt, down)
     if isinstance(ready, Refused):
         unit = ready.code == "UNIT_AS_OUTPUT" and any(key.value.reads <= statement.units for key in statement.keys)
-        barless = ready.code == "DP_INTERVAL" and "EXPONENTIAL" in statement.dp  # a quantile by rank
-        assert unit or barless or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
+        assert unit or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
         _same_refusal(made, statement, ready)
         return ready.code
     results = {name: _exact(made, name, ready) for name in made.variants}
@@ -240,9 +241,13 @@ def chosen(release: Release, exact: Exact, ready: Ready) -> None:
             if part in release.modal:
                 assert sums.get(place, 0) == max(sums.values(), default=0), f"{key}: {place} is chosen, of {sums}"
             else:
+                sought = aim(release.table.parts[part].cell, CERTAIN)  # type: ignore[arg-type]
+                assert sought is not None
                 below = sum(value for bin, value in sums.items() if bin < place)
-                wanted = release.table.parts[part].cell.rank * sum(sums.values())  # type: ignore[union-attr]
-                assert below <= wanted <= below + sums.get(place, 0), f"{key}: {place} is chosen for {wanted}, of {sums}"
+                wanted = sought.rank * sum(sums.values()) + Fraction(sought.aside, sought.rank.denominator)
+                early, late = sought.side < 0 and place == 0, sought.side > 0 and place == count - 1  # for which there is no place too far off
+                assert early or below <= wanted, f"{key}: {place} is chosen for {wanted}, of {sums}"
+                assert late or wanted <= below + sums.get(place, 0), f"{key}: {place} is chosen for {wanted}, of {sums}"
 
 
 def _equal(have: Any, want: Any, card: str) -> bool:

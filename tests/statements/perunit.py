@@ -126,12 +126,25 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
 
 WHOLE, REST = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"
 
+BETWEEN = (
+    " ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+    " ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING",
+    " ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+)
+APART: tuple[tuple[str, str, Type, bool, str], ...] = (
+    ("NTILE(2)", "ntile(2)", INTEGER, True, ""),
+    ("PERCENT_RANK()", "percent_rank()", FLOAT, False, ""),
+    ("CUME_DIST()", "cume_dist()", FLOAT, False, ""),
+)
+
 
 def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
     """A window function in both texts, its type, whether equal rows differ in it, and its frame."""
     value = _any(g, scope)
     value = value if value.reads else g.read(g.random.choice(list(scope)))
-    match g.random.randrange(8):
+    match g.random.randrange(9):
+        case 8:
+            return g.random.choice(APART)
         case 0 | 1:
             return "ROW_NUMBER()", "row_number()", INTEGER, True, ""
         case 2:
@@ -145,7 +158,7 @@ def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
             return word.format(value.dp), word.format(value.plain), value.type, True, ""
         case _:
             found = g.random.choice([counted, extreme, truth, added, averaged])(g, scope)
-            frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING", REST]
+            frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING", REST, *BETWEEN]
             if found is None or "DISTINCT" in found.dp:
                 return "COUNT(*)", "count(*)", INTEGER, False, g.random.choice(frames)
             return found.dp, found.plain, found.type, False, g.random.choice(frames)

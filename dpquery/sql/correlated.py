@@ -1,0 +1,117 @@
+"""Values of public tables that read the private row around them: aggregates of the public rows that equal it, looked up by what is equal.
+
+`(SELECT max(c.tax) FROM countries c WHERE c.country = u.country)` is a column of `SELECT country, max(tax) FROM countries GROUP BY country`,
+LEFT JOINed on the equality: each private row meets one row at most, and where it meets none a count is 0 and all else NULL, as of no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from sqlglot import exp
+
+from dpquery.errors import Refused
+from dpquery.plan.coerce import Mismatch
+from dpquery.plan.functions import call
+from dpquery.plan.rel import Join, Lookup, Public
+from dpquery.plan.scalar import Column, Literal, Scalar
+from dpquery.sql.fields import peek
+from dpquery.sql.names import MADE, Scope, Statement
+from dpquery.sql.partners import conjoined
+from dpquery.sql.peruser import outermost
+from dpquery.sql.rowwise import conjunct_nodes, expression
+from dpquery.sql.semi import plain, split
+from dpquery.sql.sides import Bound, Open, Side
+from dpquery.sql.unanswered import is_aggregate
+from dpquery.values.types import INTEGER
+
+From = Callable[[exp.Select], Side]  # reads FROM
+Query = Callable[[exp.Expr], Side]  # reads a query
+INSTEAD = "one aggregate of public rows that equal the row outside, WHERE inner.x = outer.y; or a join with the public table"
+
+
+def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, read: From, query: Query) -> tuple[Bound, Scalar] | None:
+    """The rows with the columns that the subquery's value comes of, and that value; None where it reads nothing of them."""
+    inner = node
+    while isinstance(inner, exp.Subquery):
+        inner = inner.this
+    where = peek(inner, "where") if isinstance(inner, exp.Select) and plain(inner) else None
+    if not isinstance(inner, exp.Select) or where is None:
+        return None
+    bare = inner.copy()
+    bare.set("where", None)
+    if len(bare.expressions) != 1 or bare.args.get("with_") is not None or not outermost(bare.expressions[0], is_aggregate):
+        return None
+    rows = read(bare)
+    if not isinstance(rows, Open):
+        return None
+    inside = Scope(rows.frame, statement)
+    own, across = split(conjunct_nodes(where.this), inside)
+    if not across or not any(_known(scope, one) for condition in across for one in condition.find_all(exp.Column) if not inside.inside(one)):
+        return None  # what is known nowhere is refused as such
+    pairs = [_sides(statement, one, inside) for one in across]
+    item = bare.expressions[0].this if isinstance(bare.expressions[0], exp.Alias) else bare.expressions[0]
+    made = _grouped(statement, bare, own, [key for key, _ in pairs], outermost(item, is_aggregate), query)
+    on = [_equal(statement, expression(outside, scope, "a subquery"), key, outside) for (_, outside), key in zip(pairs, made.columns, strict=False)]
+    found = expression(_over(statement, item, inside, made.columns[len(pairs) :]), scope, "a subquery's SELECT")
+    return replace(side, rel=Lookup(side.rel, made, Join.LEFT, conjoined(on))), found
+
+
+def _known(scope: Scope, node: exp.Column) -> bool:
+    try:
+        return scope.find(node) is not None
+    except Refused:
+        return False
+
+
+def _sides(statement: Statement, node: exp.Expr, inside: Scope) -> tuple[exp.Expr, exp.Expr]:
+    """The sides of an equality: that of the public rows, and that of the row outside."""
+    if isinstance(node, exp.EQ):
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            kinds = [{inside.inside(column) for column in part.find_all(exp.Column)} for part in (one, other)]
+            if kinds == [{True}, {False}]:
+                return one, other
+    message = "the subquery is compared with the row around it by anything but equal values"
+    raise statement.refuse("CORRELATED_VALUE", message, node, INSTEAD)
+
+
+def _grouped(
+    statement: Statement, bare: exp.Select, own: Sequence[exp.Expr], keys: Sequence[exp.Expr], aggregates: Sequence[exp.Expr], query: Query
+) -> Public:
+    """The public rows by what is equal: keys, then aggregates."""
+    one = bare.copy()
+    one.set("expressions", [exp.alias_(part.copy(), f"__{i}", quoted=True) for i, part in enumerate((*keys, *aggregates))])
+    one.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+    if own:
+        one.set("where", exp.Where(this=reduce(lambda left, right: exp.And(this=left, expression=right), [test.copy() for test in own])))
+    made = query(one)
+    if not isinstance(made, Open):
+        raise AssertionError("a query over public tables is public")
+    name = f"public_{next(statement.publics)}"
+    return Public(name, made.sql, tuple(replace(c, id=next(statement.ids), name="value", public=name) for c in made.columns))
+
+
+def _equal(statement: Statement, outside: Scalar, key: Column, node: exp.Expr) -> Scalar:
+    try:
+        return call("eq", outside, key)
+    except Mismatch as wrong:
+        raise statement.refuse(wrong.code, wrong.message, node, wrong.instead) from None
+
+
+def _over(statement: Statement, item: exp.Expr, inside: Scope, made: Sequence[Column]) -> exp.Expr:
+    """The value with columns in place of its aggregates; of no rows a count is 0."""
+    whole = exp.paren(item.copy(), copy=False)
+    for below, column in zip(outermost(whole, is_aggregate), made, strict=True):
+        stands = exp.column("x")
+        stands.meta.update(below.meta)
+        counts = isinstance(below, exp.Count)
+        stands.meta[MADE] = call("coalesce", column, Literal(0, INTEGER)) if counts else column
+        below.replace(stands)
+    for one in whole.find_all(exp.Column):
+        if MADE not in one.meta and inside.inside(one):
+            message = f"column {one.name!r} of the subquery is not inside an aggregate"
+            raise statement.refuse("NOT_GROUPED", message, one, f"MAX({one.name})")
+    found: exp.Expr = whole.this
+    return found
