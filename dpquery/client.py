@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dpquery import engine
 from dpquery.display import accounts, html, pages, text, wire
+from dpquery.display.together import together
 from dpquery.errors import PriceWarning, Refused
 
 if TYPE_CHECKING:
@@ -147,6 +148,10 @@ class Budget(engine.Balance):
     def as_dict(self) -> dict[str, Any]:
         """The JSON of `dpquery budget --format json`."""
         return {**engine.Balance.as_dict(self), "fits": dict(self.fits)}
+
+    def together(self, units: int) -> Mapping[str, Any]:
+        """What is promised to so many people together, as `dpquery budget --units` shows it."""
+        return together(self, units)
 
     def __repr__(self) -> str:
         return _shown(accounts.budget(self, self.fits))

@@ -231,7 +231,15 @@ def receipt_line(receipt: Mapping[str, Any]) -> str:
     paid = f"Paid: {priced(receipt['price'])}, by {safe(str(receipt['analyst']))}."
     if receipt.get("stored", {}).get("charged") is False:
         paid = f"Paid nothing now: stored, and seen before by {safe(str(receipt['analyst']))} for {priced(receipt['price'])}."
-    return f"{paid} Left: {remaining(receipt)}. Entry {receipt['entry']}."
+    return f"{paid} Left: {remaining(receipt)}{_period(receipt.get('period'))}. Entry {receipt['entry']}."
+
+
+def _period(period: Mapping[str, Any] | None) -> str:
+    """Of a cap that renews, what the promise is about."""
+    if period is None:
+        return ""
+    until = "the budget has no room for the next" if period["lapsed"] else f"until {period['ends']}"
+    return f", in this period of {period['days']} days, {until} (the cap is promised for each period)"
 
 
 def remaining(account: Mapping[str, Any]) -> str:

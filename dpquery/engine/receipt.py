@@ -88,6 +88,7 @@ def receipt(
         "unsafe_testing": schema.unsafe_testing,
         "spent": balance.spent.as_dict(),
         "left": balance.left.as_dict(),
+        **({} if balance.period is None else {"period": balance.period.as_dict(), "lifetime": balance.lifetime.as_dict()}),
         "warnings": list(said),
     }
 

@@ -195,6 +195,7 @@ def make(address: Address, key: bytes, work: Callable[[Transaction], None]) -> N
             tx = _tables(connection)
             connection.execute("INSERT INTO secret VALUES ('owner', %s)", (key,))
             work(tx)
+            tx.flush()
             connection.execute(b"COMMIT")
     finally:
         connection.close()

@@ -185,7 +185,9 @@ def make(path: Path, key: bytes, work: Callable[[Tables], None]) -> None:
             for statement in formats.TABLES:
                 connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES ('owner', ?)", (key,))
-            work(_tables(connection))
+            tx = _tables(connection)
+            work(tx)
+            tx.flush()
             connection.execute("COMMIT")
         finally:
             connection.close()

@@ -64,6 +64,7 @@ class Tables:
         self._execute = execute
         self._head: tuple[int, str] | None = None
         self._put: dict[str, Account] = {}
+        self._found: dict[str, Account | None] = {}  # as the transaction found them: nobody else writes meanwhile
         self.last: str | None = None  # the id of the last line that it wrote
 
     def attempted(self, work: Callable[[Self], T]) -> T:
@@ -113,15 +114,15 @@ class Tables:
 
     def account(self, key: str) -> Account | None:
         """One account as it stands."""
-        if key in self._put:
-            return self._put[key]
-        found = self._one(f"SELECT {ACCOUNT} FROM accounts WHERE key = ?", key)
-        return None if found is None else _account(found)
+        if key not in self._put and key not in self._found:
+            found = self._one(f"SELECT {ACCOUNT} FROM accounts WHERE key = ?", key)
+            self._found[key] = None if found is None else _account(found)
+        return self._put.get(key) or self._found[key]
 
     def accounts(self) -> dict[str, Account]:
         """All accounts as they stand."""
         found = (_account(columns) for columns in self._execute(f"SELECT {ACCOUNT} FROM accounts", ()))
-        return {account.key: account for account in found}
+        return {account.key: account for account in found} | self._put
 
     def append(self, row: Row) -> None:
         """The log has one more line."""
@@ -129,9 +130,13 @@ class Tables:
         self._head, self.last = (row.seq, row.link), row.id
 
     def put(self, account: Account) -> None:
-        """The account stands like this from now on."""
-        self._execute(PUT, _columns(account))
+        """The account stands like this from now on; the table says so when the transaction is flushed."""
         self._put[account.key] = account
+
+    def flush(self) -> None:
+        """The table holds the accounts that were put, each once however often it was. To be called before the commit."""
+        for account in self._put.values():
+            self._execute(PUT, _columns(account))
 
     def changed(self, key: str) -> bool:
         """Whether this transaction put the account."""

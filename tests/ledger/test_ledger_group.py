@@ -75,6 +75,17 @@ def test_charges_of_threads_share_a_transaction(shop: Shop, monkeypatch: pytest.
     assert (str(opened.balance("default").spent.epsilon), opened.verify()) == ("0.8", ())
 
 
+def test_the_leader_waits_for_as_many_as_came_last_time(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a moment: threads that ask again at once would come one short each time."""
+    opened = shop.begin()
+    held = Held(monkeypatch, opened, 0)
+    held.store._group._together, held.store._group._patience = 2, 5.0
+    assert len({done.result() for done in gathered(opened, 1)}) == 2
+    assert held.commits == 1
+    opened.charge("default", laplace("0.1"), {})
+    assert held.store._group._patience <= group.LONGEST
+
+
 def test_of_charges_in_one_transaction_no_more_are_granted_than_fit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each is tested against the sums that the ones before it left, though none of them is on the disk yet."""
     opened = shop.begin(budget=("0.5", "0"))

@@ -361,6 +361,6 @@ class Longer(Interleaving):
 
 
 TestInterleaving = pytest.mark.lemma("B1", "B3", "B4")(Interleaving.TestCase)
-TestInterleaving.settings = settings(max_examples=12, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
+TestInterleaving.settings = settings(max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
 TestLonger = pytest.mark.slow(Longer.TestCase)
-TestLonger.settings = settings(max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+TestLonger.settings = settings(max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
