@@ -26,8 +26,8 @@ the least change that the same audit notices, of those tried. Of a choice (MODE,
 see, and the noise is that of the scores: `of the scale` is the multiple of theirs."""
 ON_MUTANTS = """\
 Each is the product with a few words of its source changed, in a process of its own, and must fail the named test of the named layer; the product as
-it is passes them all. Seconds are from the start of the process to the first test that fails. Answers are not stored as yet: in place of a stored
-answer that outlives its data stand an engine that answers from an earlier version and a session that does not look at the data again."""
+it is passes them all. Seconds are from the start of the process to the first test that fails. An answer that
+outlives its data is tried as an engine that answers from an earlier version, and as a session that does not look at the data again."""
 ON_OTHERS = """\
 Wrong rules and wrong texts, put in by tests of the neighbour machine and of random statements themselves; each is noticed by the checks that the
 right ones pass."""

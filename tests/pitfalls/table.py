@@ -42,7 +42,6 @@ YET_TO_COME: dict[str, str] = {  # with the test that shows that it is refused, 
     "guarantees for several units": "test_pitfalls_accounts.py::test_b9_spent_amounts_are_shown_as_sums_cap_and_ladder",
     "several levels of totals in one statement": "test_pitfalls_keys.py::test_c15_totals_are_refused_as_yet",
     "shares by expected error": "test_pitfalls_price.py::test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale",
-    "stored answers": "test_pitfalls_accounts.py::test_b5_w9_n12_each_asking_is_charged_and_drawn_anew",
     "truncated geometric selection": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
 }
 TABLE: dict[str, Pitfall] = {
@@ -255,9 +254,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "B5": Pitfall(
         "A stored answer sold to another analyst at a price that was not agreed.",
-        "Nothing is stored: each asking is charged and drawn anew.",
-        _in("pitfalls_accounts", "b5_w9_n12_each_asking_is_charged_and_drawn_anew"),
-        "stored answers",
+        "A stored answer serves the account that was shown it, for nothing; others under `share_answers`, at exactly the price that was charged for it.",
+        (
+            *_in("pitfalls_accounts", "b5_n12_a_stored_answer_serves_the_account_that_was_shown_it"),
+            *_in("pitfalls_stored", "b5_a_shared_answer_is_sold_at_exactly_its_price", "b5_every_spelling_shows_the_same_release"),
+            *_in("ledger_stored", "a_shared_answer_costs_its_whole_price", "a_stored_answer_is_sold_at_its_price_alone"),
+        ),
     ),
     "B6": Pitfall(
         "A cap for each name that anybody may invent.",
@@ -519,12 +521,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "N12": Pitfall(
         "Stored answers and log heads that show what others asked.",
-        "Nothing is shared; each entry is hashed with a nonce, and a receipt holds its own commitment alone.",
+        "Nothing is shared unless the schema says so; each entry is hashed with a nonce, and a receipt holds its own commitment alone.",
         (
-            *_in("pitfalls_accounts", "n12_a_receipt_commits_to_its_own_entry_alone", "b5_w9_n12_each_asking_is_charged_and_drawn_anew"),
+            *_in("pitfalls_accounts", "n12_a_receipt_commits_to_its_own_entry_alone", "b5_n12_a_stored_answer_serves_the_account_that_was_shown_it"),
             *_in("ledger_log", "every_entry_has_its_own_id_and_nonce"),
         ),
-        "stored answers",
     ),
     "W1": Pitfall(
         "Row weights that count a person's only row many times.",
@@ -582,9 +583,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "W9": Pitfall(
         "A stored answer that outlives the tables, schema or software it came from.",
-        "Nothing is stored; receipts name data version, plan and software.",
-        _in("pitfalls_accounts", "b5_w9_n12_each_asking_is_charged_and_drawn_anew"),
-        "stored answers",
+        "Data version (public tables in it), schema and the software's plan version are part of the question: after a change nothing old is shown.",
+        (
+            *_in("pitfalls_stored", "w9_a_stored_answer_does_not_outlive_what_it_came_from"),
+            *_in("same_questions", "every_field_of_a_plan_enters_the_hash", "spellings_of_a_question_have_one_hash"),
+        ),
     ),
     "W10": Pitfall(
         "Drafts and listings that print an ENUM's values or sniffed types.",
