@@ -254,7 +254,7 @@ TABLE: dict[str, Pitfall] = {
     ),
     "B5": Pitfall(
         "A stored answer sold to another analyst at a price that was not agreed.",
-        "A stored answer serves the account that was shown it, for nothing; others under `share_answers`, at exactly the price that was charged for it.",
+        "A stored answer serves the account that was shown it, for nothing; others under `share_answers`, at exactly the price that it cost.",
         (
             *_in("pitfalls_accounts", "b5_n12_a_stored_answer_serves_the_account_that_was_shown_it"),
             *_in("pitfalls_stored", "b5_a_shared_answer_is_sold_at_exactly_its_price", "b5_every_spelling_shows_the_same_release"),
