@@ -39,7 +39,6 @@ YET_TO_COME: dict[str, str] = {  # with the test that shows that it is refused, 
     "aggregation before joins, for speed": "test_resolve.py::test_a19_clamps_sit_above_the_joins",
     "bounds found automatically": "test_pitfalls_values.py::test_c10_bounds_that_nobody_declared_are_not_found",
     "clipping to an L2 norm": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
-    "guarantees for several units": "test_pitfalls_accounts.py::test_b9_spent_amounts_are_shown_as_sums_cap_and_ladder",
     "several levels of totals in one statement": "test_pitfalls_keys.py::test_c15_totals_are_refused_as_yet",
     "shares by expected error": "test_pitfalls_price.py::test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale",
     "truncated geometric selection": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
@@ -225,7 +224,11 @@ TABLE: dict[str, Pitfall] = {
     "B1": Pitfall(
         "A filter that accepts where either of two rules holds, with a conversion delta that moves as others are spent.",
         "delta_conv is fixed when the ledger is made; a lowered cap stops later charges, the largest cap stays the guarantee.",
-        _in("ledger_policy", "delta_conv_stays_when_the_cap_changes", "a_lowered_cap_accepts_no_more_than_the_largest", "tight_last_gaussian"),
+        (
+            *_in("ledger_policy", "delta_conv_stays_when_the_cap_changes", "a_lowered_cap_accepts_no_more_than_the_largest", "tight_last_gaussian"),
+            *_in("ledger_grants", "delta_conv_stays_when_delta_is_granted"),
+            *_in("ledger_periods", "gaussian_noise_counts_in_its_period_only"),
+        ),
     ),
     "B2": Pitfall(
         "One query with private keys sends a fresh account to the dearer branch of the filter.",
@@ -241,6 +244,8 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_accounts", "b3_b4_an_analyst_sees_the_own_account_only"),
             *_in("ledger_reserve", "reserved_caps_hide_other_analysts", "oversubscribed_the_data_set_decides_too"),
+            *_in("ledger_periods", "a_period_that_nobody_used_is_gone_too", "what_a_period_shows_of_others_is_nothing"),
+            *_in("ledger_grants", "what_an_analyst_sees_of_others_grants_is_nothing"),
         ),
     ),
     "B4": Pitfall(
@@ -267,6 +272,8 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_accounts", "b6_unlisted_names_share_one_account"),
             *_in("ledger_reserve", "groups_reserve_for_their_members", "caps_must_fit_when_the_ledger_is_made"),
+            *_in("ledger_grants", "a_grant_fits_into_what_the_data_set_and_the_group_have_left"),
+            *_in("ledger_periods", "members_renew_out_of_their_groups_cap_and_others_not"),
         ),
     ),
     "B7": Pitfall(
@@ -419,9 +426,8 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C17": Pitfall(
         "Guarantees for k people by k^2 rho although deltas are spent.",
-        "Only the guarantee for one unit is shown.",
-        _in("pitfalls_accounts", "b9_spent_amounts_are_shown_as_sums_cap_and_ladder"),
-        "guarantees for several units",
+        "k epsilon, and the delta that k steps add up to, of the cap alone; never of rho.",
+        (*_in("pitfalls_accounts", "b9_spent_amounts_are_shown_as_sums_cap_and_ladder"), *_in("owner_budget", "several_people_together")),
     ),
     "C18": Pitfall(
         "A copied or renamed schema that starts a new ledger.",
@@ -429,6 +435,7 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_data", "c18_a_copied_schema_starts_no_new_budget"),
             *_in("ledger_binding", "a_second_ledger_of_the_same_data_is_refused", "a_lost_ledger_is_not_made_anew"),
+            *_in("ledger_shared", "a_renamed_data_set_of_the_account_is_another_with_the_same_budget", "data_that_has_a_ledger_joins_no_other"),
         ),
     ),
     "N1": Pitfall(
@@ -453,6 +460,7 @@ TABLE: dict[str, Pitfall] = {
             *_in(
                 "ledger_reserve", "a_removed_account_keeps_its_share", "what_creation_fixes_stays", "an_unsafe_ledger_never_becomes_an_ordinary_one"
             ),
+            *_in("ledger_periods", "a_new_account_cannot_have_what_periods_took", "another_period_or_none_takes_nothing_back"),
         ),
     ),
     "N4": Pitfall(
