@@ -120,8 +120,8 @@ class Ledger:
 
     def stored(self, analyst: str, question: str) -> tuple[Stored, ...]:
         """The stored answers to a question: those that the account has seen, the dearest first, then others'; of equals the latest first."""
-        key = reserve.route(self.schema, analyst)[0]
-        return self._read(lambda tx: shown.stored(tx, question, key))
+        keys = reserve.route(self.schema, analyst)
+        return self._read(lambda tx: shown.stored(tx, question, [self._account(tx, key) for key in keys]))
 
     def content(self, answer: Stored) -> bytes | None:
         """What was stored; None where it is gone."""

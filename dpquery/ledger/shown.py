@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from dpquery.ledger.chain import START, commitment, link
-from dpquery.ledger.model import JSON, Amounts, Finding, Row, Shown
+from dpquery.ledger.model import JSON, Account, Amounts, Finding, Row, Shown
 from dpquery.ledger.replay import amounts
 from dpquery.ledger.store import Transaction
 
@@ -51,12 +51,13 @@ def keep(tx: Transaction, charge: str, account: str, kept: Kept) -> None:
     tx.show(charge, account, charge)
 
 
-def stored(tx: Transaction, question: str, account: str) -> tuple[Stored, ...]:
-    """The stored answers to a question: first those that the account has seen, the dearest first; then those of others; of equals the latest first.
+def stored(tx: Transaction, question: str, accounts: Sequence[Account]) -> tuple[Stored, ...]:
+    """The stored answers to a question: those that the first of the accounts has seen, the dearest first; then others'; of equals the latest first.
 
-    ValueError where the log does not say what the tables say.
+    `accounts` are those that pay, as they hold against the log: a ledger that was altered shows nothing. ValueError where the log does not say what
+    the tables say.
     """
-    rows = tx.shown(question)
+    rows, account = tx.shown(question), accounts[0].key
     own = {row.entry for row in rows if row.account == account}
     found = [_stored(tx, row, question, row.account == account) for row in rows if row.account == account or row.entry == row.line]
     return tuple(

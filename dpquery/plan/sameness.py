@@ -1,7 +1,7 @@
 """When two statements ask the same: one hash for all spellings of what is released.
 
 Names are replaced by lineage (which relation, which of its columns); what has no order loses the one it was written in: conjuncts, disjuncts, the
-sides of an equality, the list of IN, keys, aggregates, the releases of a statement. Every other field of the plan enters the hash, a new one too.
+sides of a comparison, the list of IN, keys, aggregates, the releases of a statement. Every other field of the plan enters the hash, a new one too.
 What stands above the noise does not: it is computed anew from what was released.
 """
 
@@ -24,6 +24,7 @@ from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
 
 NESTED: Final = ("and", "or")  # any number of arguments, in any order, each once
 TWO_SIDED: Final = ("eq", "ne", "distinct")
+MIRRORED: Final = {"gt": "lt", "ge": "le"}  # the same with its sides exchanged
 
 # What is for people, or is said elsewhere in the plan. Whatever is not named here is part of the question.
 LEFT_OUT: Final[dict[type, frozenset[str]]] = {
@@ -179,6 +180,8 @@ class _Spelling:
                 return _hashed("Call", "in", self.of(value), *sorted({self.of(one) for one in listed}), self.of(node.type))
             case Call(function=function, args=args) if function in TWO_SIDED:
                 return _hashed("Call", function, *sorted(map(self.of, args)), self.of(node.type))
+            case Call(function=function, args=args) if function in MIRRORED:
+                return self._hash(Call(MIRRORED[function], args[::-1], node.type))
             case Column(id=identity):
                 return self._fields(node, self._column(identity))
             case Public(name=name):

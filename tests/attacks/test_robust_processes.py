@@ -58,7 +58,7 @@ def test_threads_that_share_a_connection_take_turns(file: Path) -> None:
     def ask(first: int) -> None:
         for i in range(4):
             try:
-                con.query((BY_REGION, BY_DAY, COUNT)[(first + i) % 3], epsilon="0.01")
+                con.query((BY_REGION, BY_DAY, COUNT)[(first + i) % 3], epsilon="0.01", fresh=True)
                 ended["answered"] += 1
             except dpquery.Error as error:
                 ended[error.code] += 1

@@ -95,7 +95,7 @@ def test_json(command: Command, schema: Path) -> None:
 
 
 def test_csv_and_receipt_apart(command: Command, schema: Path) -> None:
-    told = command("query", COUNT, "--schema", schema, "--epsilon", "0.1", "--format", "csv")
+    told = command("query", COUNT, "--schema", schema, "--epsilon", "0.1", "--format", "csv", "--fresh")
     assert re.fullmatch(r"n\n\d+\n", told.out)
     assert "Paid: epsilon 0.1" in told.err
 
@@ -145,7 +145,7 @@ def test_an_error_is_wrapped_but_not_what_one_would_paste(command: Command, sche
 def test_out(command: Command, schema: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "answer"
     out.write_text("before")
-    told = command("query", COUNT, "--schema", schema, "--epsilon", "0.01", "--format", form, "--out", out)
+    told = command("query", COUNT, "--schema", schema, "--epsilon", "0.01", "--fresh", "--format", form, "--out", out)
     assert told.status == 0
     assert told.out == ""
     assert "Paid: epsilon 0.01" in told.err
@@ -271,7 +271,7 @@ def test_out_is_tried_before_the_charge(command: Command, schema: Path, tmp_path
 def test_over_budget(command: Command, fresh: Path) -> None:
     assert command("query", COUNT, "--schema", fresh, "--epsilon", "2").status == 0
     before = spent(command, fresh)
-    told = command("query", COUNT, "--schema", fresh, "--epsilon", "0.1", "--format", "json")
+    told = command("query", COUNT, "--schema", fresh, "--epsilon", "0.1", "--fresh", "--format", "json")
     assert told.status == 3
     assert told.json["error"]["code"] == "OVER_BUDGET"
     assert spent(command, fresh) == before

@@ -251,10 +251,10 @@ def test_n3_w11_what_was_fixed_at_creation_stays(change: Callable[[str], str], r
 def test_e_a_new_session_has_no_new_budget(schema: Path) -> None:
     for spent in ("0.75", "1.5"):
         with people.opened(schema) as (session,):
-            session.query("SELECT count(*) FROM visits", epsilon="0.75")
+            session.query("SELECT count(*) FROM visits", epsilon="0.75", fresh=True)
             assert str(session.budget().spent.epsilon) == spent
     with people.opened(schema) as (session,):
-        assert code(session, "SELECT count(*) FROM visits", epsilon="0.75") == "OVER_BUDGET"
+        assert code(session, "SELECT count(*) FROM visits", epsilon="0.75", fresh=True) == "OVER_BUDGET"
     assert open_session(schema).budget().entries == 2
 
 
