@@ -86,7 +86,7 @@ def test_a_connection_sent_elsewhere_opens_the_same_ledger(file: Path) -> None:
         result = con.query(COUNT, epsilon="0.5")
         for sent in (pickle.loads(pickle.dumps(con)), copy.deepcopy(con)):
             with sent:
-                sent.query(COUNT, epsilon="0.5")
+                sent.query(COUNT, epsilon="0.5", fresh=True)
         assert con.budget().entries == 3
     assert pickle.loads(pickle.dumps(result)).fetchall() == result.fetchall()
 
