@@ -152,7 +152,7 @@ def test_of_two_processes_one_gets_the_last_share(made: Callable[..., Path], tmp
         while not pathlib.Path({str(tmp_path)!r}, "go").exists():
             time.sleep(0.001)
         try:
-            session.query({COUNT!r}, epsilon="0.6")
+            session.query({COUNT!r}, epsilon="0.6", fresh=True)
             print("answered")
         except OverBudget as refused:
             print(refused.code)
@@ -189,13 +189,14 @@ def test_a_runaway_stops_at_the_time_limit_and_the_account_locks(made: Callable[
         second = stopped(session, RUNAWAY)
         assert first.as_dict() == second.as_dict()
         assert (first.code, session.budget().spent.epsilon, session.budget().locked) == ("ENGINE_TIMEOUT", Decimal("1.5"), True)
+        assert session.query(COUNT).table.num_rows == 1, "what was seen is shown again, and reads no data"
         with pytest.raises(OverBudget) as locked:
-            session.query(COUNT)
+            session.query(COUNT, fresh=True)
         assert locked.value.code == "ACCOUNT_LOCKED"
         with people.opened(schema) as (again,), pytest.raises(OverBudget):
-            again.query(COUNT)
+            again.query(COUNT, fresh=True)
         session.ledger.unlock("default")
-        assert session.query(COUNT).table.num_rows == 1
+        assert session.query(COUNT, fresh=True).table.num_rows == 1
         assert session.budget().spent.epsilon == Decimal(2)
     assert events(schema) == [
         *("charged", "timeout", "charged", "released", "charged", "timeout", "refused", "refused", "charged", "released"),

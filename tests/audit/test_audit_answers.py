@@ -164,7 +164,7 @@ def asked(folder: Path) -> list[Found]:
     sides = opened(folder)
     try:
         priced = exactly(sides[0], WHOLE)[0].blocks[0].priced
-        one, two = (np.array([seen(side.query(WHOLE).table.to_pylist()) for _ in range(QUERIES)]) for side in sides)
+        one, two = (np.array([seen(side.query(WHOLE, fresh=True).table.to_pylist()) for _ in range(QUERIES)]) for side in sides)
         return shown(one, two, priced)
     finally:
         for side in sides:
