@@ -87,6 +87,33 @@ def test_a_log_that_begins_in_the_middle_needs_its_sums(shop: Shop) -> None:
     assert "no balance to start from" in said(forged([of(entries, "charged")]), previous="11" * 32)
 
 
+CHARGE = {"event": "charged", "analyst": "alice", "accounts": ["analyst:alice", "dataset"], "rho": "9", "delta": "0", "record": {}}
+RENEWED = {"event": "renewed", "account": "analyst:alice", "times": 1}
+
+
+@pytest.mark.parametrize(
+    ("added", "words"),
+    [
+        ([{**RENEWED, "period": 1}, {**RENEWED, "period": 1}], "a period that does not follow"),
+        ([{**RENEWED, "period": 0}], "a period that does not follow"),
+        ([{**RENEWED, "period": 1, "times": 0}], "a renewal of no period"),
+        ([{**RENEWED, "period": 1, "account": "analyst:bob"}], "a period that does not follow"),
+        ([{"event": "lapsed", "account": "analyst:bob", "period": 1}], "a period that does not follow"),
+        ([{**RENEWED, "period": 9, "times": 9}], "add up to more than any cap that the data set ever had"),
+        ([{"event": "granted", "account": "analyst:bob", "epsilon": "7", "delta": "0"}], "add up to more than any cap that the data set ever had"),
+        ([{"event": "granted", "account": "analyst:bob", "epsilon": "-7", "delta": "0"}], "no amount as it is written here"),
+        ([{**CHARGE, "epsilon": "1"}, {**CHARGE, "epsilon": "0.5"}, {**RENEWED, "period": 1}], "more was spent in a period than its largest cap"),
+        ([{"event": "upgraded", "format": 2}], "formats out of order"),
+    ],
+)
+def test_grants_and_periods_that_could_not_be_are_found_out(shop: Shop, added: list[Body], words: str) -> None:
+    shop.begin(analysts={"alice": ("1", "0", 30), "bob": ("1", "0")})
+    entries = list(bodies(shop.path))
+    forgery = [{**body, "id": str(i)} for i, body in enumerate(added)]
+    assert words in said(forged([*entries, *forgery]))
+    assert words not in said(forged(entries))
+
+
 def test_more_was_spent_than_any_cap_allowed(shop: Shop) -> None:
     entries = log(shop)
     charge = of(entries, "charged")

@@ -96,6 +96,10 @@ ALTERATIONS = {
     "a cap": "UPDATE accounts SET cap_epsilon = '80' WHERE key = 'analyst:default'",
     "a largest cap": "UPDATE accounts SET largest_epsilon = '1' WHERE key = 'analyst:default'",
     "delta_conv": "UPDATE accounts SET delta_conv = '0.1' WHERE key = 'analyst:default'",
+    "a grant": "UPDATE accounts SET granted_epsilon = '1' WHERE key = 'analyst:default'",
+    "a period": 'UPDATE accounts SET periods = \'{"days":1,"lapsed":false,"number":0,"reserved":{"delta":"0","epsilon":"0"},"since":0,'
+    '"spent":{"delta":"0","epsilon":"0","rho":"0"}}\' WHERE key = \'analyst:default\'',
+    "periods beyond reading": "UPDATE accounts SET periods = '{}' WHERE key = 'analyst:default'",
     "a sum beyond reading": "UPDATE accounts SET epsilon = 'nan' WHERE key = 'analyst:default'",
     "an account taken out": "DELETE FROM accounts WHERE key = 'dataset'",
     "an amount": 'UPDATE entries SET body = replace(body, \'"epsilon":"0.1"\', \'"epsilon":"0.01"\') WHERE event = \'charged\' AND seq % 2 = 0',
