@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dpquery import engine
-from dpquery.display import accounts, html, pages, text, wire
+from dpquery.display import accounts, html, pages, text, wire, workload
 from dpquery.display.together import together
 from dpquery.errors import PriceWarning, Refused
 
@@ -107,6 +107,22 @@ class Connection:
         session = self._open
         return Budget(**_fields(session.budget()), fits=engine.fits(session))
 
+    def what_if(
+        self,
+        statements: str,
+        *,
+        epsilon: Amount | None = None,
+        delta: Amount | None = None,
+        rho: Amount | None = None,
+        dialect: str = "duckdb",
+        confidence: Amount | None = None,
+        noise: str | None = None,
+        error: Error | None = None,
+    ) -> Workload:
+        """What statements, with `;` between them, would cost this account in order, and which of them fit. Nothing is charged."""
+        price = _price(epsilon, delta, rho, confidence, noise, error)
+        return Workload(**_fields(self._open.what_if(_text(statements), dialect=dialect, **price)))
+
     def tables(self) -> Tables:
         """What can be asked of: the declared tables and columns."""
         return Tables(self._open.tables())
@@ -155,6 +171,15 @@ class Budget(engine.Balance):
 
     def __repr__(self) -> str:
         return _shown(accounts.budget(self, self.fits))
+
+
+class Workload(engine.Workload):
+    """What statements would cost together; shown as text for people."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return _shown(workload.workload(self))
 
 
 class Tables(tuple[engine.TableInfo, ...]):

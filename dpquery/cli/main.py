@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +14,11 @@ from dpquery.cli import failure, stream
 from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
 from dpquery.cli.budget import budgets
-from dpquery.cli.options import Analyst, LedgerPlace, PageFormat, Param, SchemaFile
+from dpquery.cli.options import Analyst, Confidence, Delta, Dialect, Epsilon, ErrorGoal, LedgerPlace, Noise, PageFormat, Param, Rho, SchemaFile
 from dpquery.cli.output import Format, Page
 from dpquery.cli.params import given, goals
-from dpquery.errors import Refused, SchemaError
+from dpquery.cli.statement import statement
+from dpquery.errors import SchemaError
 
 if TYPE_CHECKING:
     from dpquery.engine import Session, Wanted
@@ -33,18 +33,7 @@ app = typer.Typer(
 FORMAT = "table for people; csv, json or parquet for machines.  [default: as the name after --out ends, else table]"
 Statement = Annotated[str | None, typer.Argument(metavar="SQL", help="The statement, or - for standard input.", show_default=False)]
 StatementFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the statement.", metavar="FILE")]
-Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statement, as a decimal.", metavar="E")]
-Delta = Annotated[str | None, typer.Option(help="The delta of the whole statement.", metavar="D")]
-Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
-Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
-Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
-ERROR = "Instead of a price, how far off the answer may be: 50, '5% of 20000', '5% of orders.amount'; with NAME= one column of it."
-ErrorGoal = Annotated[list[str] | None, typer.Option("--error", help=ERROR, metavar="ERROR")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Draw new noise and pay again, where the answer is stored.")]
-Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]
-
-
-LONGEST = 2**23  # bytes of a statement that are read: a device has no end
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -132,7 +121,7 @@ def query(
     """Answer a statement, and charge its price."""
     from dpquery.cli import output, progress
 
-    text, params = _statement(sql, file), given(param)
+    text, params = statement(sql, file), given(param)
     price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
@@ -163,7 +152,7 @@ def explain(
     from dpquery.cli import output
     from dpquery.display import pages
 
-    text, params = _statement(sql, file), given(param)
+    text, params = statement(sql, file), given(param)
     price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
     with _session(schema, analyst, ledger) as session:
         found = session.explain(text, dialect=dialect, params=params, **price)
@@ -228,28 +217,3 @@ def _session(schema: Path, analyst: str | None, ledger: str | None) -> Iterator[
 def _before(notice: str) -> None:
     """Told before anything is charged."""
     stream.tell([f"Note, before this is paid: {notice}"])
-
-
-def _statement(sql: str | None, file: Path | None) -> str:
-    """The statement from the one place that is given: the argument, a file, or standard input."""
-    if (sql is None) == (file is None):
-        raise Refused("USAGE", "a statement is needed, once", instead="give it as argument, by -f FILE, or - for standard input")
-    try:
-        return _bytes(sql or "", file).decode("utf-8")
-    except OSError as error:
-        raise Refused("USAGE", f"the statement cannot be read from {file or 'standard input'}: {error.strerror}") from None
-    except UnicodeError:
-        raise Refused("USAGE", "the statement is not UTF-8 text") from None
-
-
-def _bytes(sql: str, file: Path | None) -> bytes:
-    """The statement as it was handed in: an argument is UTF-8 too, whatever the locale took it for."""
-    if file is None and sql != "-":
-        return os.fsencode(sql)
-    if file is None and sys.stdin is None:
-        raise Refused("USAGE", "there is no standard input to read the statement from", instead="give it as argument, or by -f FILE")
-    with nullcontext(sys.stdin.buffer) if file is None else file.open("rb") as source:
-        found = source.read(LONGEST + 1)
-    if len(found) > LONGEST:
-        raise Refused("TOO_LONG", f"the statement has more than {LONGEST:,} bytes")
-    return found

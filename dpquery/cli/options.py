@@ -19,3 +19,11 @@ Param = Annotated[
     list[str] | None,
     typer.Option("--param", help="The value of $NAME; without a name that of the next `?`. NAME:TYPE=VALUE says its type.", metavar="NAME=VALUE"),
 ]
+Epsilon = Annotated[str | None, typer.Option(help="The price of the whole statement, as a decimal.", metavar="E")]
+Delta = Annotated[str | None, typer.Option(help="The delta of the whole statement.", metavar="D")]
+Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
+Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
+Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
+ERROR = "Instead of a price, how far off the answer may be: 50, '5% of 20000', '5% of orders.amount'; with NAME= one column of it."
+ErrorGoal = Annotated[list[str] | None, typer.Option("--error", help=ERROR, metavar="ERROR")]
+Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]

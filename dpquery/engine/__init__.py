@@ -9,6 +9,7 @@ from dpquery.engine.cost import Now
 from dpquery.engine.door import Report, check, create_ledger, draft_schema, import_policy, open_session
 from dpquery.engine.explain import Explanation
 from dpquery.engine.session import Session
+from dpquery.engine.workload import Workload
 from dpquery.ledger import Balance, Finding, Logged
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo
@@ -25,6 +26,7 @@ __all__ = [
     "Session",
     "TableInfo",
     "Wanted",
+    "Workload",
     "check",
     "create_ledger",
     "draft_schema",

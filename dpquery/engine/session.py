@@ -21,6 +21,7 @@ from dpquery.engine.pace import Clock, Pace
 from dpquery.engine.progress import Progress, ticking
 from dpquery.engine.recall import Again, Asked
 from dpquery.engine.receipt import JSON
+from dpquery.engine.workload import Workload, workload
 from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Kept, Ledger, Place, Room
 from dpquery.ledger import open as open_ledger
@@ -36,6 +37,7 @@ from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
 from dpquery.sql import read as read_sql
 from dpquery.sql.parameters import Given, written
+from dpquery.sql.workload import statements
 from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import Type
@@ -179,6 +181,17 @@ class Session:
             return False
         return version is not None and recall.free(recall.asked(prepared, self.schema, version), prepared, self.schema, self.ledger, self.analyst)
 
+    def what_if(self, text: str, *, dialect: str = "duckdb", **price: Unpack[asking.Wanted]) -> Workload:
+        """What the statements of a text, with `;` between them, would cost the account in this order. No private row is read, nothing is charged."""
+        call = asking.call(**price)
+
+        def prepared(sql: str, room: Room) -> Prepared:
+            with _foreseen():
+                return self._prepare(sql, call, dialect, None, room)
+
+        with self._turn:
+            return workload(statements(text, dialect), prepared, self.ledger.room(self.analyst))
+
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""
         with self._turn:
@@ -192,7 +205,7 @@ class Session:
         """What an analyst may ask of: declared tables and columns, from the schema alone."""
         return tables_info(self.schema)
 
-    def _prepare(self, sql: str, call: asking.Call, dialect: str, params: Given | None = None) -> Prepared:
+    def _prepare(self, sql: str, call: asking.Call, dialect: str, params: Given | None = None, room: Room | None = None) -> Prepared:
         """Everything before the charge. Reads public tables only."""
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
@@ -203,7 +216,7 @@ class Session:
         found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
         with asking.placed(question, asks):
             releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)
-        aimed = aim.hit(question, releases, (whole, asks), call, self._room(), self.schema) if call.error else None
+        aimed = aim.hit(question, releases, (whole, asks), call, room or self._room(), self.schema) if call.error else None
         if aimed is not None:
             whole, asks = aimed.whole, aimed.asks
         with asking.placed(question, asks):

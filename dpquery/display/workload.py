@@ -1,0 +1,45 @@
+"""What a workload would cost, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from dpquery.display.pages import Lines, amounts
+from dpquery.display.text import Column, amount, facts, grid, remaining, safe
+
+if TYPE_CHECKING:
+    from dpquery.engine import Workload
+
+STATEMENT = 36  # characters of a statement in a list of them
+
+
+def workload(found: Workload) -> Lines:
+    """A workload for people: a line a statement, then the sums."""
+    yield grid(
+        [
+            Column("", tuple(map(str, range(1, len(found.lines) + 1))), number=True),
+            Column("statement", tuple(_start(line.statement) for line in found.lines)),
+            Column("price", tuple("" if line.price is None else f"epsilon {amount(line.price['epsilon'])}" for line in found.lines)),
+            Column("noise", tuple(", ".join(line.noises) for line in found.lines)),
+            Column("", tuple("refused" if line.refused else "fits" if line.fits else "does not fit" for line in found.lines)),
+        ]
+    )
+    for number, line in enumerate(found.lines, 1):
+        if line.refused is not None:
+            yield Text(f"{number}: {line.refused.code}: {safe(line.refused.message)}")
+        yield from (Text(f"{number}: {safe(warning)}") for warning in line.warnings)
+    yield Text("")
+    content = found.as_dict()
+    rows = [("account", safe(found.account))]
+    if found.total != found.charged:
+        rows.append(("together", amounts(content["total"])))
+    rows.append(("charged", f"{amounts(content['charged'])}: {'all of them' if found.fits else 'those that fit'}"))
+    yield facts([*rows, ("then left", remaining(content))])
+
+
+def _start(statement: str) -> str:
+    """The beginning of a statement, on one line."""
+    line = safe(" ".join(statement.split()))
+    return line if len(line) <= STATEMENT else line[: STATEMENT - 2] + " .."

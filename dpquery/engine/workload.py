@@ -1,0 +1,86 @@
+"""What a whole workload would cost an account, statement by statement, before the first is asked. Nothing is charged, no private row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpquery.engine import receipt
+from dpquery.engine.cost import beforehand, cost_now
+from dpquery.errors import Refused
+from dpquery.ledger import Amounts, Left, Room
+
+if TYPE_CHECKING:
+    from dpquery.engine.session import Prepared
+
+JSON = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement: its guarantee standing alone (`price`), what it would be charged, and whether that fits after those before it that do.
+
+    `refused` is why it has no price; `warnings` say what to know of it before it is paid.
+    """
+
+    statement: str
+    price: dict[str, str] | None = None
+    charged: Amounts | None = None
+    noises: tuple[str, ...] = ()
+    fits: bool = False
+    refused: Refused | None = None
+    warnings: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, JSON]:
+        """JSON-ready."""
+        charged = None if self.charged is None else self.charged.as_dict()
+        error = None if self.refused is None else {"code": self.refused.code, "message": self.refused.message}
+        said = {"noises": list(self.noises), "fits": self.fits, "error": error, "warnings": list(self.warnings)}
+        return {"statement": self.statement, "price": self.price, "charged": charged, **said}
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`total` is what all statements with a price cost together, `charged` those of them that fit, in order.
+
+    `spent` is what the account has spent after these, and `left` what is left of it.
+    """
+
+    account: str
+    lines: tuple[Line, ...]
+    total: Amounts
+    charged: Amounts
+    spent: Amounts
+    left: Left
+
+    @property
+    def fits(self) -> bool:
+        """Whether every statement has a price and fits."""
+        return all(line.fits for line in self.lines)
+
+    def as_dict(self) -> dict[str, JSON]:
+        """JSON-ready."""
+        sums = {"total": self.total.as_dict(), "charged": self.charged.as_dict(), "spent": self.spent.as_dict(), "left": self.left.as_dict()}
+        return {"account": self.account, "statements": [line.as_dict() for line in self.lines], "fits": self.fits, **sums}
+
+
+def workload(texts: Sequence[str], prepared: Callable[[str, Room], Prepared], room: Room) -> Workload:
+    """Each statement in order, on what those before it that fit leave of the room. One that does not fit costs nothing, as when it is asked."""
+    lines: list[Line] = []
+    total, charged = Amounts(), Amounts()
+    for text in texts:
+        try:
+            one = prepared(text, room)
+        except Refused as refused:
+            lines.append(Line(text, refused=refused))
+            continue
+        price = cost_now(one)
+        fits, said = room.accepts(price), tuple(beforehand(one, room))
+        total += price
+        if fits:
+            room, charged = room.after(price), charged + price
+        alone = receipt.price(one)
+        noises = {str(noise.mechanism): None for released in one.bill.releases for noise in released.noises}
+        lines.append(Line(text, {"epsilon": alone["epsilon"], "delta": alone["delta"]}, price, tuple(noises), fits, warnings=said))
+    return Workload(room.name, tuple(lines), total, charged, room.account.spent, room.left)

@@ -1,0 +1,128 @@
+"""A whole workload is priced in order before its first statement is asked: what `dpquery budget --what-if FILE.sql` says."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import people
+import pytest
+from command_line import Command
+
+import dpquery
+from dpquery.errors import OverBudget, Refused
+from dpquery.sql.workload import statements
+
+WORKLOAD = """
+-- the weekly report; a comment ends nothing
+SELECT count(*) AS n FROM people;
+SELECT menu, ';' AS mark, count(*) AS n /* ; */ FROM people GROUP BY menu;
+
+SELECT max(age) FROM people;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1.5) count(*) AS n FROM visits;
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.125) count(*) AS n FROM visits;;
+"""
+MANY = "SELECT s, count(*) AS n, sum(x) AS t, avg(x) AS m FROM visits WHERE s IN ('s1', 's2', 's3', 's4', 's5') GROUP BY s"
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return people.made(tmp_path_factory.mktemp("ordinary") / "people", terms=people.ORDINARY)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        (" ; ;\n;", []),
+        ("-- nothing; at all", []),
+        ("SELECT 1", ["SELECT 1"]),
+        ("SELECT ';' ; SELECT \"a;b\"; ", ["SELECT ';'", 'SELECT "a;b"']),
+        ("/* a; */ SELECT 1 -- b;\n; SELECT $x", ["SELECT 1 -- b;", "SELECT $x"]),
+        ("SELECT $$;$$; SELECT 2", ["SELECT $$;$$", "SELECT 2"]),
+    ],
+)
+def test_statements_end_at_semicolons_that_are_no_part_of_them(text: str, found: list[str]) -> None:
+    assert list(statements(text)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "code"), [("SELECT 'a; SELECT 2", "duckdb", "SYNTAX"), ("SELECT 1", "db2", "DIALECT"), (" " * 2**21, "duckdb", "TOO_LONG")]
+)
+def test_what_cannot_be_taken_apart(text: str, dialect: str, code: str) -> None:
+    with pytest.raises(Refused, match=code):
+        statements(text, dialect)
+
+
+def test_each_price_whether_it_fits_after_those_before_it_and_the_sums(schema: Path) -> None:
+    with dpquery.connect(schema) as con:
+        found = con.what_if(WORKLOAD, delta=0)
+        content = found.as_dict()
+        assert [line["charged"] and line["charged"]["epsilon"] for line in content["statements"]] == ["0.5", "0.5", None, "1.5", "0.125"]
+        assert [line["fits"] for line in content["statements"]] == [True, True, False, False, True]
+        assert content["statements"][2]["error"]["code"] == "MIN_MAX"
+        assert (content["total"]["epsilon"], content["charged"]["epsilon"], content["left"]["epsilon"]) == ("2.625", "1.125", "0.875")
+        assert not content["fits"]
+        assert "those that fit" in repr(found)
+        assert con.budget().entries == 0, "nothing was charged"
+
+
+def test_what_was_foreseen_is_what_happens(schema: Path, tmp_path: Path) -> None:
+    with dpquery.connect(people.copied(schema, tmp_path / "copy")) as con:
+        found = con.what_if(WORKLOAD, delta=0)
+        for line in found.lines:
+            if line.refused is None and line.fits:
+                con.query(line.statement, delta=0)
+            else:
+                with pytest.raises((OverBudget, Refused)):
+                    con.query(line.statement, delta=0)
+        assert (con.budget().spent, con.budget().left) == (found.spent, found.left)
+        assert all(not line.fits for line in con.what_if("SELECT count(*) AS n FROM people", epsilon=1, delta=0).lines)
+
+
+def test_a_workload_is_told_where_its_epsilon_becomes_infinite(schema: Path) -> None:
+    with dpquery.connect(schema) as con:
+        found = con.what_if(f"SELECT count(*) FROM people; {MANY}; {MANY}", epsilon="0.25")
+        assert [len(line.warnings) for line in found.lines] == [0, 1, 0]
+        assert "0.25 so far" in found.lines[1].warnings[0]
+        assert found.charged.epsilon is None
+        assert "at most epsilon" in repr(found)
+        assert con.what_if(MANY, epsilon=1, noise="laplace").spent.epsilon == Decimal(1)
+
+
+def test_many_small_questions(schema: Path) -> None:
+    """As many as explain says that fit."""
+    with dpquery.connect(schema) as con:
+        fits = con.explain("SELECT count(*) FROM people", epsilon="0.3", delta=0).as_dict()["now"]["fits"]
+        lines = con.what_if(";".join(["SELECT count(*) FROM people"] * 9), epsilon="0.3", delta=0).lines
+        assert [line.fits for line in lines] == [True] * fits + [False] * (9 - fits)
+
+
+def test_an_error_is_met_with_what_is_left_by_then(schema: Path) -> None:
+    with dpquery.connect(schema) as con:
+        lines = con.what_if("SELECT count(*) AS n FROM people; SELECT count(*) AS n FROM people", error=2, delta=0).lines
+        assert [line.fits for line in lines] == [True, False]
+
+
+def test_it_knows_nothing_of_private_rows(schema: Path, tmp_path: Path) -> None:
+    empty = people.made(tmp_path / "empty", people.DATA + people.EMPTY, terms=people.ORDINARY)
+    with dpquery.connect(schema) as con, dpquery.connect(empty) as other:
+        assert con.what_if(WORKLOAD).as_dict() == other.what_if(WORKLOAD).as_dict()
+
+
+def test_the_command_line(schema: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "weekly.sql"
+    file.write_text(WORKLOAD)
+    words: list[Any] = ["budget", "--schema", schema]
+    told = command(*words, "--what-if", file, "--delta", "0", "--format", "json")
+    assert (told.status, told.json["left"]["epsilon"]) == (0, "0.875")
+    shown = command(*words, "--what-if", file, "--epsilon", "0.1", "--delta", "0", "--noise", "laplace").out
+    assert "3: MIN_MAX" in shown
+    assert "SELECT menu" in shown
+    assert "the weekly report" not in shown
+    with file.open("rb") as source:
+        monkeypatch.setattr("sys.stdin", type("In", (), {"buffer": source})())
+        assert command(*words, "--what-if", "-", "--delta", "0", "--format", "json").json == told.json
+    assert command(*words, "--epsilon", "0.1").status == 2
+    assert command(*words, "--what-if", tmp_path / "none.sql").status == 2
