@@ -57,13 +57,15 @@ class Tried:
 class Aim:
     """What was aimed at, what was tried, and the price that was taken: the least that fits, else the least.
 
-    `joint` is of how many numbers the confidence holds at once; None: of those of one group, as how many there are is private. `reach`, where
-    nothing fits, says by column which error what is left of the account does buy; it is empty where nothing is left.
+    `open`: the statement left the noise to choose. `joint` is of how many numbers the confidence holds at once; None: of those of one group, as how
+    many there are is private. `reach`, where nothing fits, says by column which error what is left of the account does buy; it is empty where nothing
+    is left.
     """
 
     whole: Ask
     asks: tuple[Ask, ...]
     targets: tuple[Target, ...]
+    open: bool
     joint: int | None
     tried: tuple[Tried, ...]
     reach: tuple[tuple[str, Decimal], ...] | None = None
@@ -72,6 +74,10 @@ class Aim:
     def columns(self) -> dict[str, Allowed]:
         """The error that each column may have."""
         return {target.column: target.goal for target in self.targets}
+
+    def met(self, billed: Bill, times: Fraction = Fraction(1)) -> bool:
+        """Whether the noise of a bill stays within so many times the errors with the confidence."""
+        return _met(billed, _narrowest(self.targets), self.whole.confidence, times)
 
     @property
     def said(self) -> str:
@@ -119,7 +125,7 @@ def hit(
     """
     whole, asks = asked
     targets = tuple(_targets(question, releases, call, schema))
-    search = _Search(releases, whole, targets, _narrowest(targets), schema.adjacency, room)
+    search = _Search(releases, whole, targets, schema.adjacency, room)
     kinds = [(noise, tuple(_named(ask, noise) for ask in asks)) for noise in _noises(whole, asks)]
     tried = [(search.least(noise, with_noise), with_noise) for noise, with_noise in kinds]
     met = sorted((one for one in tried if one[0].size is not None), key=lambda one: (not one[0].fits, one[0].size))
@@ -129,7 +135,8 @@ def hit(
     size = Fraction(best.size or 0)
     reach = None if best.fits else search.reach([with_noise for _, with_noise in kinds])
     own, parts = search.asks(with_noise, size)
-    return Aim(own, parts, targets, _joint(targets, releases), tuple(one for one, _ in tried), reach)
+    free = any(ask.noise is None for ask in asks)
+    return Aim(own, parts, targets, free, _joint(targets, releases), tuple(one for one, _ in tried), reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +144,6 @@ class _Search:
     releases: Sequence[Release]
     whole: Ask
     targets: tuple[Target, ...]
-    narrowest: tuple[Target, ...]
     adjacency: Adjacency
     room: Room | None
 
@@ -153,9 +159,7 @@ class _Search:
         return at(self.releases, asks, self.whole, size, self.adjacency)
 
     def met(self, billed: Bill, times: Fraction = Fraction(1)) -> bool:
-        """Whether the noise stays within so many times the targets with the confidence."""
-        draws = ((billed.releases[t.release].noises[t.part], int(t.units * times), t.draws) for t in self.narrowest)
-        return beyond_up(draws) <= 1 - self.whole.confidence
+        return _met(billed, _narrowest(self.targets), self.whole.confidence, times)
 
     def least(self, noise: Mechanism | None, asks: tuple[Ask, ...]) -> Tried:
         _, size = edge(lambda size: not self.met(self.bill(asks, size)), self.top)
@@ -182,6 +186,12 @@ class _Search:
             if largest is not None:
                 found.append(self.bought(asks, Fraction(largest)))
         return min(filter(None, found), key=lambda errors: errors[0][1], default=())
+
+
+def _met(billed: Bill, targets: Sequence[Target], confidence: Fraction, times: Fraction) -> bool:
+    """Whether the noise stays within so many times the targets with the confidence."""
+    draws = ((billed.releases[t.release].noises[t.part], int(t.units * times), t.draws) for t in targets)
+    return beyond_up(draws) <= 1 - confidence
 
 
 def _priced(search: _Search, asks: tuple[Ask, ...]) -> Callable[[Fraction], Amounts]:

@@ -74,7 +74,7 @@ def at(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, size: Fract
 
 def beforehand(prepared: Prepared, room: Room) -> Iterator[str]:
     """What the account's holder should know before paying, of noise that was chosen neither by name nor by a price in rho."""
-    if prepared.ask.rho is not None or prepared.bill.price.epsilon is not None or any(block.ask.noise is not None for block in prepared.blocks):
+    if prepared.ask.rho is not None or prepared.bill.price.epsilon is not None or not left_open(prepared):
         return
     if room.pure:
         yield (
@@ -87,6 +87,11 @@ def beforehand(prepared: Prepared, room: Room) -> Iterator[str]:
             f"({text(room.account.spent.epsilon or Decimal(0))} so far) is infinite for good, and its rho alone says what is left. "
             "noise='laplace' keeps it finite."
         )
+
+
+def left_open(prepared: Prepared) -> bool:
+    """Whether the statement left the noise to choose, all of it; or for the price that meets an error, some."""
+    return all(block.ask.noise is None for block in prepared.blocks) if prepared.aim is None else prepared.aim.open
 
 
 def _scaled(ask: Ask, factor: Fraction) -> Ask:

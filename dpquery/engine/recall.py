@@ -115,12 +115,48 @@ def _shown(one: Stored, entry: Entry, released: Released, prepared: Prepared, sc
     return Again(then, noisy, said, entry, record)
 
 
+# ---- the same question twice in a workload that was not asked yet --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Noises:
+    """A question with the noises and the threshold of each release, in the order that all its spellings share."""
+
+    question: str
+    releases: tuple[tuple[tuple[Noise, ...], int], ...]
+
+
+def noises(prepared: Prepared, schema: Schema) -> Noises:
+    """What a statement asks for, and how precisely; of whatever data version is at hand."""
+    wanted = asked(prepared, schema, 0)
+    priced = [prepared.blocks[i].priced for i in wanted.same.order]
+    releases = tuple((tuple(p.noises[i] for i in form.parts), p.threshold or 0) for p, form in zip(priced, wanted.same.forms, strict=True))
+    return Noises(wanted.question, releases)
+
+
+def serves(before: Noises, wanted: Noises) -> bool:
+    """Whether an answer with these noises will serve for what is asked: of the same mechanisms and nowhere noisier."""
+    if before.question != wanted.question:
+        return False
+    releases = zip(before.releases, wanted.releases, strict=True)
+    return all(
+        threshold <= most and all(_no_noisier(one, other, named=True) for one, other in zip(those, these, strict=True))
+        for (those, threshold), (these, most) in releases
+    )
+
+
 # ---- whether a stored answer is as good as what is asked -----------------------------------------------------------------------------
 
 
 def _serves(one: Stored, stored: Bill, prepared: Prepared) -> bool:
-    """Whether the stored noise is nowhere larger, nor a threshold higher, than what is asked and would be charged; for who has not seen it, equal."""
+    """Whether the stored noise is nowhere larger, nor a threshold higher, than what is asked and would be charged; for who has not seen it, equal.
+
+    Where an error was asked for, whether the stored noise stays within it.
+    """
     blocks = list(zip(stored.releases, prepared.blocks, strict=True))
+    if one.seen is not None and prepared.aim is not None:
+        thresholds = ((priced.threshold or 0) <= (block.priced.threshold or 0) for priced, block in blocks)
+        return prepared.aim.met(stored) and all(thresholds)
     if one.seen is not None:
         return all(_covers(priced, block.priced, block.release, block.ask) for priced, block in blocks)
     equal = all((priced.noises, priced.threshold) == (block.priced.noises, block.priced.threshold) for priced, block in blocks)

@@ -13,6 +13,7 @@ from dpquery.accounting.event import Price
 from dpquery.aggregates import mode
 from dpquery.backends.public import MAX_KEYS
 from dpquery.engine import basis
+from dpquery.engine.cost import left_open
 from dpquery.ledger.amounts import text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
@@ -293,7 +294,7 @@ def keys(block: Ready) -> Mapping[str, JSON]:
 def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
     """What the plan itself gives reason to say, before any data was read."""
     unsafe = ("UNSAFE TESTING: the schema lifts the limits; this answer protects nobody.",) if schema.unsafe_testing else ()
-    free = prepared.bill.price.epsilon is None and all(block.ask.noise is None for block in prepared.blocks)
+    free = prepared.bill.price.epsilon is None and left_open(prepared)
     by_rho = free and prepared.ask.rho is None
     drawn = {noise.mechanism for one in prepared.bill.releases for noise in one.noises}
     what = "Gaussian noise" if Mechanism.GAUSSIAN in drawn else "The exponential mechanism"

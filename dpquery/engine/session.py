@@ -185,12 +185,13 @@ class Session:
         """What the statements of a text, with `;` between them, would cost the account in this order. No private row is read, nothing is charged."""
         call = asking.call(**price)
 
-        def prepared(sql: str, room: Room) -> Prepared:
+        def prepared(sql: str, room: Room) -> tuple[Prepared, bool]:
             with _foreseen():
-                return self._prepare(sql, call, dialect, None, room)
+                one = self._prepare(sql, call, dialect, None, room)
+                return one, self._stored(one)
 
         with self._turn:
-            return workload(statements(text, dialect), prepared, self.ledger.room(self.analyst))
+            return workload(statements(text, dialect), prepared, self.ledger.room(self.analyst), self.schema)
 
     def budget(self) -> Balance:
         """What this analyst's account has spent and has left."""

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpquery.engine import receipt
-from dpquery.engine.cost import beforehand, cost_now
+from dpquery.engine import recall, receipt
+from dpquery.engine.cost import FREE, beforehand
 from dpquery.errors import Refused
 from dpquery.ledger import Amounts, Left, Room
+from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
     from dpquery.engine.session import Prepared
@@ -21,7 +22,8 @@ JSON = Any
 class Line:
     """One statement: its guarantee standing alone (`price`), what it would be charged, and whether that fits after those before it that do.
 
-    `refused` is why it has no price; `warnings` say what to know of it before it is paid.
+    `stored`: the account has seen an answer that serves, or will have by then. `refused` is why it has no price; `warnings` say what to know of it
+    before it is paid.
     """
 
     statement: str
@@ -29,6 +31,7 @@ class Line:
     charged: Amounts | None = None
     noises: tuple[str, ...] = ()
     fits: bool = False
+    stored: bool = False
     refused: Refused | None = None
     warnings: tuple[str, ...] = ()
 
@@ -36,7 +39,7 @@ class Line:
         """JSON-ready."""
         charged = None if self.charged is None else self.charged.as_dict()
         error = None if self.refused is None else {"code": self.refused.code, "message": self.refused.message}
-        said = {"noises": list(self.noises), "fits": self.fits, "error": error, "warnings": list(self.warnings)}
+        said = {"noises": list(self.noises), "fits": self.fits, "stored": self.stored, "error": error, "warnings": list(self.warnings)}
         return {"statement": self.statement, "price": self.price, "charged": charged, **said}
 
 
@@ -65,22 +68,35 @@ class Workload:
         return {"account": self.account, "statements": [line.as_dict() for line in self.lines], "fits": self.fits, **sums}
 
 
-def workload(texts: Sequence[str], prepared: Callable[[str, Room], Prepared], room: Room) -> Workload:
-    """Each statement in order, on what those before it that fit leave of the room. One that does not fit costs nothing, as when it is asked."""
+def workload(texts: Sequence[str], prepared: Callable[[str, Room], tuple[Prepared, bool]], room: Room, schema: Schema) -> Workload:
+    """Each statement in order, on what those before it that fit leave of the room. One that does not fit costs nothing, as when it is asked.
+
+    `prepared` says of a statement, and of the room by then, what it is and whether a stored answer serves.
+    """
     lines: list[Line] = []
+    shown: list[recall.Noises] = []
     total, charged = Amounts(), Amounts()
     for text in texts:
         try:
-            one = prepared(text, room)
+            one, stored = prepared(text, room)
         except Refused as refused:
             lines.append(Line(text, refused=refused))
             continue
-        price = cost_now(one)
-        fits, said = room.accepts(price), tuple(beforehand(one, room))
+        noises = recall.noises(one, schema)
+        stored = stored or (not schema.unsafe_testing and any(recall.serves(before, noises) for before in shown))
+        price = FREE if stored else Amounts.of(one.bill.price)
+        line = _line(text, one, price, room, stored)
+        lines.append(line)
         total += price
-        if fits:
+        if line.fits:
             room, charged = room.after(price), charged + price
-        alone = receipt.price(one)
-        noises = {str(noise.mechanism): None for released in one.bill.releases for noise in released.noises}
-        lines.append(Line(text, {"epsilon": alone["epsilon"], "delta": alone["delta"]}, price, tuple(noises), fits, warnings=said))
+            shown.append(noises)
     return Workload(room.name, tuple(lines), total, charged, room.account.spent, room.left)
+
+
+def _line(text: str, one: Prepared, price: Amounts, room: Room, stored: bool) -> Line:
+    alone = receipt.price(one)
+    kinds = dict.fromkeys(str(noise.mechanism) for released in one.bill.releases for noise in released.noises)
+    said = () if stored else tuple(beforehand(one, room))
+    fits = stored or room.accepts(price)
+    return Line(text, {"epsilon": alone["epsilon"], "delta": alone["delta"]}, price, tuple(kinds), fits, stored, warnings=said)

@@ -266,3 +266,25 @@ def test_the_command_line(ordinary: Path, tmp_path: Path, command: Command) -> N
     two = "SELECT count(*) AS n, sum(age) AS t FROM people"
     assert command("explain", two, "--schema", schema, "--error", "n=20", "--error", "t=2000").status == 0
     assert command("explain", two, "--schema", schema, "--error", "n=20", "--error", "30").status == 2
+
+
+def test_a_stored_answer_serves_where_it_meets_the_error(ordinary: Path, tmp_path: Path) -> None:
+    with dpquery.connect(people.copied(ordinary, tmp_path / "copy")) as con:
+        first = con.query(LISTED, epsilon="1.5", delta=0)
+        again = con.query(LISTED, error=10, delta=0)
+        assert again.fetchall() == first.fetchall()
+        assert con.explain(LISTED, error=10, noise="gaussian", delta="1e-9").as_dict()["now"]["stored"], "whatever its noise"
+        assert not con.explain(LISTED, error=2, delta=0).as_dict()["now"]["stored"]
+        assert con.budget().spent.epsilon == Decimal("1.5")
+        con.query(LISTED, error=10, delta=0, fresh=True)
+        assert con.budget().spent.epsilon > Decimal("1.5")
+
+
+def test_noise_that_the_error_chose_is_warned_of_before_payment(ordinary: Path) -> None:
+    many = SEVERAL.replace("count(*) AS n", "count(*) AS n, sum(x) AS t, count(DISTINCT pid) AS p")
+    with dpquery.connect(ordinary) as con:
+        plan = con.explain(many, error=700, delta="1e-7")
+        assert {one["noise"] for one in plan.releases} == {"gaussian"}
+        assert any("infinite for good" in word for word in plan.warnings)
+        named = con.explain(many, error=700, delta="1e-7", noise="gaussian")
+        assert not any("infinite for good" in word for word in named.warnings)

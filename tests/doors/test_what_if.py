@@ -126,3 +126,23 @@ def test_the_command_line(schema: Path, tmp_path: Path, command: Command, monkey
         assert command(*words, "--what-if", "-", "--delta", "0", "--format", "json").json == told.json
     assert command(*words, "--epsilon", "0.1").status == 2
     assert command(*words, "--what-if", tmp_path / "none.sql").status == 2
+
+
+def test_what_was_answered_costs_nothing_and_what_is_asked_twice_once(schema: Path, tmp_path: Path) -> None:
+    """Whatever the spelling; at a larger price anew, at a smaller one not."""
+    with dpquery.connect(people.copied(schema, tmp_path / "copy")) as con:
+        con.query("SELECT count(*) AS n FROM people", epsilon="0.5", delta=0)
+        text = """
+        SELECT count(*) AS how_many FROM people;
+        SELECT menu, count(*) AS n FROM people GROUP BY menu;
+        SELECT count(*) AS n, p.menu FROM people AS p GROUP BY p.menu ORDER BY n;
+        SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.75) menu, count(*) AS n FROM people GROUP BY menu;
+        SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.25) menu, count(*) AS n FROM people GROUP BY menu;
+        """
+        found = con.what_if(text, delta=0)
+        assert [line.stored for line in found.lines] == [True, False, True, False, True]
+        assert [line.charged and line.charged.epsilon for line in found.lines] == [0, Decimal("0.5"), 0, Decimal("0.75"), 0]
+        assert found.fits
+        for line in found.lines:
+            con.query(line.statement, delta=0)
+        assert con.budget().spent == found.spent
