@@ -5,7 +5,7 @@ Which price is tried, and which is taken, depends on the statement, the schema, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +14,7 @@ from typing import Any
 from dpquery.aggregates import CARDS, linear
 from dpquery.engine import asking
 from dpquery.engine.cost import at
-from dpquery.engine.goal import Allowed, allowed
+from dpquery.engine.goal import Allowed
 from dpquery.errors import Refused
 from dpquery.ledger import Amounts, Room
 from dpquery.ledger.amounts import rounded_up, shown_up, text
@@ -117,14 +117,19 @@ def first(call: asking.Call, question: Question, schema: Schema) -> asking.Call:
 
 
 def hit(
-    question: Question, releases: Sequence[Release], asked: tuple[Ask, tuple[Ask, ...]], call: asking.Call, room: Room | None, schema: Schema
+    question: Question,
+    releases: Sequence[Release],
+    asked: tuple[Ask, tuple[Ask, ...]],
+    goals: Mapping[str | None, Allowed],
+    room: Room | None,
+    schema: Schema,
 ) -> Aim:
-    """The aim of a statement whose asks are at the largest price allowed.
+    """The aim of a statement whose asks are at the largest price allowed; `goals` are by column, that of None for all others.
 
     Refused where no price meets it, or where an error depends on private rows.
     """
     whole, asks = asked
-    targets = tuple(_targets(question, releases, call, schema))
+    targets = tuple(_targets(question, releases, goals))
     search = _Search(releases, whole, targets, schema.adjacency, room)
     kinds = [(noise, tuple(_named(ask, noise) for ask in asks)) for noise in _noises(whole, asks)]
     tried = [(search.least(noise, with_noise), with_noise) for noise, with_noise in kinds]
@@ -222,9 +227,8 @@ def _joint(targets: Sequence[Target], releases: Sequence[Release]) -> int | None
 # ---- which noise a column shows ------------------------------------------------------------------------------------------------------
 
 
-def _targets(question: Question, releases: Sequence[Release], call: asking.Call, schema: Schema) -> Iterator[Target]:
+def _targets(question: Question, releases: Sequence[Release], goals: Mapping[str | None, Allowed]) -> Iterator[Target]:
     """What has to be met: each column with a goal, by the noise that it shows."""
-    goals = {goal.column: allowed(goal, schema) for goal in call.error}
     names = {output.name for output in question.post.outputs}
     unknown = next((name for name in goals if name is not None and name not in names), None)
     if unknown is not None:

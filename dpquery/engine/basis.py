@@ -15,7 +15,7 @@ from dpquery.privacy import Bill, Priced, enforced, price
 from dpquery.values.types import Adjacency
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared
+    from dpquery.engine.prepared import Prepared
 
 JSON = Any
 ZERO = Fraction(0)

@@ -18,7 +18,7 @@ from dpquery.privacy import Bill, bill
 from dpquery.values.types import Adjacency
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared, Ready
+    from dpquery.engine.prepared import Prepared, Ready
 
 JSON = Any
 FREE = Amounts()

@@ -15,7 +15,7 @@ from dpquery.ledger.amounts import text
 from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared, Ready
+    from dpquery.engine.prepared import Prepared, Ready
 
 JSON = Any
 

@@ -16,7 +16,7 @@ from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared, Ready
+    from dpquery.engine.prepared import Prepared, Ready
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,29 @@
-"""The error that a caller is content with, as people write it: `50`, `5% of 20000`, `5% of orders.amount`; for all columns, or for one by name."""
+"""The error that a caller is content with, as people write it: `50`, `5% of 20000`, `5% of orders.amount`, `5% of SELECT count(*) FROM orders`;
+for all columns, or for one by name.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpquery.engine.numeral import Amount, amount
 from dpquery.errors import Refused
 from dpquery.schema.model import Schema
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 PERCENT = re.compile(r"\s*([^\s%]+)\s*%\s*(?:of\s+(\S(?:.*\S)?)\s*)?", re.IGNORECASE | re.DOTALL)
+QUESTION = re.compile(r"\(?\s*(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
 INSTEAD = "an amount such as 50, or a part of something public such as '5% of 20000' or '5% of orders.amount'"
 Error = Amount | Mapping[str, Amount]
+Seen = Callable[[str], "pa.Table | None"]  # the answer to a statement that the account has seen; None where it has seen none
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +76,29 @@ def _positive(error: Fraction | None) -> Fraction:
     return error
 
 
-def allowed(goal: Goal, schema: Schema) -> Allowed:
-    """The goal in the column's own units. Refused where its scale is neither a number nor a column with declared bounds."""
+def allowed(goal: Goal, schema: Schema, seen: Seen) -> Allowed:
+    """The goal in the column's own units. Refused where its scale is no number, no column with declared bounds, and no answer that was seen."""
     if goal.of is None:
         return Allowed(goal.error)
+    if QUESTION.match(goal.of):
+        return Allowed(goal.error * _released(goal.of, seen), f"{goal.said}, as it was released to this account")
     scale = next(_scales(goal.of, schema), None)
     if scale is None:
         raise Refused("BAD_ERROR", f"`{goal.of[:100]}` is no public scale", instead=INSTEAD)
     size, what = scale
     return Allowed(goal.error * size, goal.said + what)
+
+
+def _released(statement: str, seen: Seen) -> Fraction:
+    """The size of the one number of an answer that the account has seen already: a function of what it was shown."""
+    answer = seen(statement)
+    if answer is None:
+        message = "the scale of the error is the answer to a question that was not answered to this account yet, or is stored no more"
+        raise Refused("BAD_ERROR", message, instead="ask it first, or name a public scale")
+    value = answer.column(0)[0].as_py() if (answer.num_rows, answer.num_columns) == (1, 1) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or not value or not math.isfinite(value):
+        raise Refused("BAD_ERROR", "the scale of the error is not one number other than 0", instead="a statement with one row and one column")
+    return abs(Fraction(value))
 
 
 def _scales(of: str, schema: Schema) -> Iterator[tuple[Fraction, str]]:

@@ -21,7 +21,7 @@ from dpquery.schema.model import Schema
 from dpquery.values.noisy import Noisy
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared
+    from dpquery.engine.prepared import Prepared
 
 JSON = Any
 

@@ -40,7 +40,7 @@ from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnin
 from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared, Ready
+    from dpquery.engine.prepared import Prepared, Ready
     from dpquery.ledger import Balance, Entry
 
 JSON = Any

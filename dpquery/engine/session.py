@@ -5,10 +5,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
@@ -17,7 +18,10 @@ from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
 from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
+from dpquery.engine.goal import allowed
 from dpquery.engine.pace import Clock, Pace
+from dpquery.engine.prepared import Prepared as Prepared
+from dpquery.engine.prepared import Ready as Ready
 from dpquery.engine.progress import Progress, ticking
 from dpquery.engine.recall import Again, Asked
 from dpquery.engine.receipt import JSON
@@ -26,10 +30,9 @@ from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
 from dpquery.ledger import Balance, Entry, Kept, Ledger, Place, Room
 from dpquery.ledger import open as open_ledger
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Feed, Post, Question
-from dpquery.plan.release import Ask, Release
-from dpquery.privacy import Bill, bill, price, settled
-from dpquery.privacy.cost import Priced
+from dpquery.plan.draft import Post
+from dpquery.plan.release import Release
+from dpquery.privacy import bill, price, settled
 from dpquery.release import answer as answers
 from dpquery.release import bars, edges, noise, post
 from dpquery.release.answer import Answer
@@ -40,46 +43,14 @@ from dpquery.sql.parameters import Given, written
 from dpquery.sql.workload import statements
 from dpquery.turns import Turn
 from dpquery.values.noisy import Noisy
-from dpquery.values.types import Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Notice = Callable[[str], None]
 
+ANY = Fraction(1, 10**9)  # an epsilon so small that whatever was stored is more precise
 LATE = GRACE + 1.0  # seconds after its time limit within which a statement that runs into it has ended: its reply leaves after them, in any case
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """One release of a statement, bounded, priced and lowered."""
-
-    name: str
-    ask: Ask
-    release: Release
-    priced: Priced
-    lowered: BoundedSQL
-    feeds: tuple[Feed, ...] = ()
-
-    @property
-    def key_types(self) -> tuple[Type, ...]:
-        return tuple(key.type for key in self.release.table.keys)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A statement bounded, priced and lowered; no private row was read for it and nothing was charged. `ask` is the statement's own."""
-
-    text: str
-    question: Question
-    ask: Ask
-    blocks: tuple[Ready, ...]
-    bill: Bill
-    opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
-    params: Mapping[str, str | None] = field(default_factory=dict)
-    aim: aim.Aim | None = None  # where the price was found for an error
-
-    @property
-    def releases(self) -> Mapping[str, Release]:
-        """The bounded releases, by the table that each becomes."""
-        return {block.name: block.release for block in self.blocks}
 
 
 class Session:
@@ -181,6 +152,15 @@ class Session:
             return False
         return version is not None and recall.free(recall.asked(prepared, self.schema, version), prepared, self.schema, self.ledger, self.analyst)
 
+    def _seen(self, sql: str, dialect: str) -> pa.Table | None:
+        """The answer to a statement, at whatever price, that the account has seen; None where it has seen none. Nothing is charged or run."""
+        version = self.ledger.version_of(data.identity(self.schema), str)
+        one = self._prepare(sql, asking.Call(epsilon=ANY), dialect)
+        if version is None or not self._stored(one):
+            return None
+        again = recall.again(recall.asked(one, self.schema, version), one, self.schema, version, self.ledger, self.analyst)
+        return None if again is None else self._finish(again.noisy, {}, again.prepared, again.entry, again.record, self.ledger).table
+
     def what_if(self, text: str, *, dialect: str = "duckdb", **price: Unpack[asking.Wanted]) -> Workload:
         """What the statements of a text, with `;` between them, would cost the account in this order. No private row is read, nothing is charged."""
         call = asking.call(**price)
@@ -217,7 +197,8 @@ class Session:
         found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
         with asking.placed(question, asks):
             releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)
-        aimed = aim.hit(question, releases, (whole, asks), call, room or self._room(), self.schema) if call.error else None
+        goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
+        aimed = aim.hit(question, releases, (whole, asks), goals, room or self._room(), self.schema) if goals else None
         if aimed is not None:
             whole, asks = aimed.whole, aimed.asks
         with asking.placed(question, asks):

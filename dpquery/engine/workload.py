@@ -13,7 +13,7 @@ from dpquery.ledger import Amounts, Left, Room
 from dpquery.schema.model import Schema
 
 if TYPE_CHECKING:
-    from dpquery.engine.session import Prepared
+    from dpquery.engine.prepared import Prepared
 
 JSON = Any
 

@@ -288,3 +288,25 @@ def test_noise_that_the_error_chose_is_warned_of_before_payment(ordinary: Path) 
         assert any("infinite for good" in word for word in plan.warnings)
         named = con.explain(many, error=700, delta="1e-7", noise="gaussian")
         assert not any("infinite for good" in word for word in named.warnings)
+
+
+def test_a_part_of_what_was_released_to_this_account(ordinary: Path, tmp_path: Path) -> None:
+    """Of no other's answer: whether it was asked is not to be told."""
+    schema, scale = people.copied(ordinary, tmp_path / "copy"), "10% of SELECT count(*) FROM visits"
+    with dpquery.connect(schema) as con, dpquery.connect(schema, analyst="bob") as bob:
+        with pytest.raises(Refused, match="not answered to this account"):
+            con.explain(COUNT, error=scale)
+        (released,) = con.query("SELECT count(*) AS visits FROM visits", epsilon=1, delta=0).fetchone() or ()
+        plan = con.explain(COUNT, error=scale, delta=0).as_dict()
+        (goal,) = plan["aim"]["errors"]
+        assert Fraction(goal["error"]) == abs(Fraction(released)) / 10
+        assert "as it was released to this account" in goal["of"]
+        assert plan["price"] == con.explain(COUNT, error=abs(Fraction(released)) / 10, delta=0).price
+        assert con.budget().spent.epsilon == 1
+        with pytest.raises(Refused, match="not answered to this account"):
+            bob.explain(COUNT, error=scale)
+        con.query(LISTED, epsilon="0.1", delta=0)
+        with pytest.raises(Refused, match="not one number"):
+            con.explain(COUNT, error=f"5% of {LISTED}")
+        with pytest.raises(Refused, match="MIN_MAX"):
+            con.explain(COUNT, error="5% of (SELECT max(age) FROM people)")

@@ -1,0 +1,49 @@
+"""A statement on its way: read, bounded, priced and lowered, before anything was charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dpquery.backends.port import BoundedSQL
+from dpquery.engine.aim import Aim
+from dpquery.plan.draft import Feed, Question
+from dpquery.plan.release import Ask, Release
+from dpquery.privacy import Bill, Priced
+from dpquery.release import answer as answers
+from dpquery.values.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """One release of a statement, bounded, priced and lowered."""
+
+    name: str
+    ask: Ask
+    release: Release
+    priced: Priced
+    lowered: BoundedSQL
+    feeds: tuple[Feed, ...] = ()
+
+    @property
+    def key_types(self) -> tuple[Type, ...]:
+        return tuple(key.type for key in self.release.table.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement bounded, priced and lowered; no private row was read for it and nothing was charged. `ask` is the statement's own."""
+
+    text: str
+    question: Question
+    ask: Ask
+    blocks: tuple[Ready, ...]
+    bill: Bill
+    opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
+    params: Mapping[str, str | None] = field(default_factory=dict)
+    aim: Aim | None = None  # where the price was found for an error
+
+    @property
+    def releases(self) -> Mapping[str, Release]:
+        """The bounded releases, by the table that each becomes."""
+        return {block.name: block.release for block in self.blocks}
