@@ -134,6 +134,8 @@ TABLE: dict[str, Pitfall] = {
             *_in("pitfalls_price", "a9_plan_price_and_expected_error_know_nothing_of_private_rows"),
             *_in("resolve", "bounding_reads_the_plan_alone"),
             *_in("cost", "the_choice_depends_on_the_plan_alone"),
+            *_in("accuracy_first", "the_price_found_knows_nothing_of_private_rows"),
+            *_in("what_if", "it_knows_nothing_of_private_rows"),
         ),
     ),
     "A10": Pitfall(
@@ -254,6 +256,8 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_accounts", "b3_b4_an_analyst_sees_the_own_account_only"),
             *_in("ledger_policy", "words_about_other_accounts_say_no_number_of_theirs"),
+            *_in("price_before", "what_is_said_is_of_the_own_account_alone"),
+            *_in("accuracy_first", "a_part_of_what_was_released_to_this_account"),
             *_in("ledger_log", "every_entry_has_its_own_id_and_nonce", "an_analyst_sees_the_own_lines"),
         ),
     ),
