@@ -192,12 +192,12 @@ class Session:
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
         question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
         whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
+        goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         drafts = [block.draft for block in question.blocks]
         together = bars.together(question.post.outputs)
         found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
         with asking.placed(question, asks):
             releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)
-        goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         aimed = aim.hit(question, releases, (whole, asks), goals, room or self._room(), self.schema) if goals else None
         if aimed is not None:
             whole, asks = aimed.whole, aimed.asks
