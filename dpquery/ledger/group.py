@@ -14,9 +14,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar
 
-from dpquery.errors import Fault
 from dpquery.ledger.tables import Lost, Tables
 from dpquery.turns import Turn
 
@@ -26,7 +26,11 @@ LONGEST: Final = 0.005  # seconds that it waits for others, and no more than a q
 
 
 class Busy(Exception):
-    """Others write; nothing was done, and trying again may help."""
+    """Others write; nothing was done, and trying again may help: after `pause` seconds at least, five times that at most."""
+
+    def __init__(self, pause: float) -> None:
+        super().__init__(pause)
+        self.pause = pause
 
 
 class Medium(Protocol):
@@ -50,14 +54,6 @@ class Medium(Protocol):
 
     def fault(self, error: Exception) -> Exception:
         """What leaves in place of an error: a new one each time."""
-        ...
-
-    def waited(self) -> Fault:
-        """What leaves after waiting for others in vain."""
-        ...
-
-    def pause(self) -> float:
-        """The shortest time, in seconds, after which to begin again; the longest is five times that."""
         ...
 
     def give_up(self) -> None:
@@ -125,24 +121,24 @@ class Group:
 
     def _lead(self, deadline: float) -> None:
         """One transaction, begun at random intervals while others hold the store."""
-        begun = False
+        busy: Busy | None = Busy(0)
         try:
-            while not (begun := self._gathered()):
+            while (busy := self._gathered()) is not None:
                 if time.monotonic() >= deadline:
-                    raise self._medium.waited()
-                time.sleep(self._medium.pause() * (1 + secrets.randbelow(1000) / 250))
+                    raise self._medium.fault(busy)
+                time.sleep(busy.pause * (1 + secrets.randbelow(1000) / 250))
         finally:
-            if not begun:
+            if busy is not None:
                 with self._turn:
                     self._medium.give_up()
 
-    def _gathered(self) -> bool:
-        """Whether a transaction was begun; then it has ended, and all whose work was in it have their answer."""
+    def _gathered(self) -> Busy | None:
+        """Why no transaction could begin; None where one did. Then it has ended, and all whose work was in it have their answer."""
         with self._turn:
             try:
                 tx = self._medium.begin()
-            except Busy:
-                return False
+            except Busy as busy:
+                return busy
             taken: list[Member] = []
             try:
                 self._attempt(tx, taken)
@@ -151,7 +147,7 @@ class Group:
                 self._end(tx.last, taken, error)
                 if not isinstance(error, Exception):
                     raise
-        return True
+        return None
 
     def _attempt(self, tx: Tables, taken: list[Member]) -> None:
         patient = time.monotonic() + self._patience
@@ -223,7 +219,7 @@ class Group:
                     if me.leads:
                         for member in self._members:
                             member.taken = False
-                    if me in self._members:
+                    with suppress(ValueError):  # if it was interrupted right here, it is gone already
                         self._members.remove(me)
                     if me.leads:
                         self._pass_on()

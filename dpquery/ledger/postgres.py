@@ -104,8 +104,6 @@ class PostgresStore:
                 self._connection.execute(b"ROLLBACK")
             except server.driver().Error:
                 self._drop()
-        if self._connection is not None and self._connection.closed:
-            self._drop()
 
     def holds(self, entry: str) -> bool:
         """Whether the log holds that line, after whatever transaction may have written it has ended. Fault where nobody can say."""
@@ -121,14 +119,6 @@ class PostgresStore:
     def fault(self, error: Exception) -> Exception:
         """The Fault for an error of psycopg."""
         return server.fault(error)
-
-    def waited(self) -> Fault:
-        """Another process wrote all the time."""
-        return server.locked()
-
-    def pause(self) -> float:
-        """Nothing: the server lets it wait."""
-        return 0.0
 
     def give_up(self) -> None:
         """Nothing holds anybody up."""

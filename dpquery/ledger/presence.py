@@ -57,8 +57,8 @@ class Presence:
     def _enter(self, alone: Callable[[], None]) -> None:
         if self._try(f"SELECT pg_try_advisory_lock({KEY})"):
             alone()
-            if self._try(f"SELECT pg_try_advisory_lock_shared({KEY})"):  # granted: this session holds the other
-                self._try(f"SELECT pg_advisory_unlock({KEY})")
+            self._try(f"SELECT pg_try_advisory_lock_shared({KEY})")  # granted: this session holds the other
+            self._try(f"SELECT pg_advisory_unlock({KEY})")
             return
         deadline = time.monotonic() + PATIENCE
         while self._connection is not None and not self._try(f"SELECT pg_try_advisory_lock_shared({KEY})") and time.monotonic() < deadline:

@@ -105,12 +105,12 @@ class SqliteStore:
         with _faults():
             connection = self._connected()
             if not self._gate.passed():
-                raise Busy
+                raise Busy(0.0005)
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 if _code(error) in LOCKED:
-                    raise Busy from None
+                    raise Busy(0.0001) from None  # whoever holds the gate tries often, and is alone in that
                 raise
             self._gate.leave()
             return _tables(connection)
@@ -132,14 +132,6 @@ class SqliteStore:
     def fault(self, error: Exception) -> Exception:
         """The Fault for an error of SQLite or the file system."""
         return _fault(error)
-
-    def waited(self) -> Fault:
-        """Another process wrote all the time."""
-        return _locked()
-
-    def pause(self) -> float:
-        """Whoever holds the gate tries often, and is alone in that."""
-        return 0.0001 if self._gate.held else 0.0005
 
     def give_up(self) -> None:
         """The gate is open."""
@@ -312,6 +304,8 @@ def _fault(error: Exception) -> Exception:
     match error:
         case sqlite3.Error():
             return _of_sqlite(_code(error))
+        case Busy():
+            return _locked()
         case OSError():
             return _failed(error.strerror)
         case _ if isinstance(error, MALFORMED):

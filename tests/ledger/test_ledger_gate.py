@@ -72,6 +72,26 @@ def test_a_child_has_a_gate_of_its_own(tmp_path: Path) -> None:
     assert Gate(tmp_path / "a.ledger").passed()
 
 
+def test_a_child_shuts_what_it_inherited(tmp_path: Path) -> None:
+    """What the child of a fork does, done here."""
+    mine = Gate(tmp_path / "a.ledger")
+    assert mine.passed()
+    mine._process = -1
+    mine.leave()
+    assert (mine.held, mine._handle) == (False, None)
+    assert mine.passed()
+    assert mine.held
+
+
+def test_its_file_stays_while_another_is_at_it(tmp_path: Path) -> None:
+    one, other = Gate(tmp_path / "a.ledger"), Gate(tmp_path / "a.ledger")
+    assert one.passed()
+    other.close()
+    assert [*tmp_path.iterdir()]
+    one.close()
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_gate_that_stays_shut_is_climbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck, other = Gate(tmp_path / "a.ledger"), Gate(tmp_path / "a.ledger")
     assert stuck.passed()

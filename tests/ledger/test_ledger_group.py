@@ -16,6 +16,7 @@ from ledger_shop import Shop, laplace
 from dpquery.errors import Fault, OverBudget
 from dpquery.ledger import Ledger, group
 from dpquery.ledger.sqlite import SqliteStore
+from dpquery.ledger.tables import Lost
 
 BOTH_STORES = True
 
@@ -84,6 +85,14 @@ def test_the_leader_waits_for_as_many_as_came_last_time(shop: Shop, monkeypatch:
     assert held.commits == 1
     opened.charge("default", laplace("0.1"), {})
     assert held.store._group._patience <= group.LONGEST
+
+
+def test_a_transaction_takes_no_more_than_so_many(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = shop.begin()
+    monkeypatch.setattr(group, "MOST", 2)
+    held = Held(monkeypatch, opened, 4)
+    assert len({done.result() for done in gathered(opened, 4, held)}) == 5
+    assert held.commits == 3
 
 
 def test_of_charges_in_one_transaction_no_more_are_granted_than_fit(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +210,36 @@ def test_who_waits_is_interrupted(taken: bool, shop: Shop, monkeypatch: pytest.M
     assert [type(one) for one in told] == [Fault if taken else KeyboardInterrupt]
     assert (events(opened), opened.verify()) == (["charged"] * (2 if taken else 1), ())
     assert not store._group._members
+
+
+def test_what_must_not_be_left_half_done_is_done_before_an_interrupt_leaves() -> None:
+    tries = iter([KeyboardInterrupt(), KeyboardInterrupt(), None])
+    done: list[int] = []
+
+    def work() -> None:
+        interrupt = next(tries)
+        if interrupt is not None:
+            raise interrupt
+        done.append(1)
+
+    with pytest.raises(KeyboardInterrupt):
+        group._surely(work)
+    assert done == [1]
+    with pytest.raises(ZeroDivisionError):
+        group._surely(lambda: done.append(1 // 0))
+
+
+@pytest.mark.parametrize(("raised", "leaves"), [(ValueError, Lost), (KeyboardInterrupt, KeyboardInterrupt)])
+def test_a_work_whose_savepoint_is_gone_loses_the_transaction(raised: type[BaseException], leaves: type[BaseException]) -> None:
+    def execute(statement: str, values: object) -> Any:
+        if statement.startswith("ROLLBACK"):
+            raise sqlite3.OperationalError("no such savepoint")
+
+    def work(tx: group.Tables) -> None:
+        raise raised
+
+    with pytest.raises(leaves):
+        group.Tables(execute).attempted(work)
 
 
 def test_one_who_waits_too_long_makes_room_for_the_next(shop: Shop) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import postgres
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,8 +86,18 @@ STEPS = st.one_of(
 @settings(max_examples=100, deadline=None)
 @given(st.booleans(), st.lists(STEPS, min_size=5, max_size=25))
 def test_every_interleaving_agrees_with_the_oracle(oversubscribe: bool, steps: list[tuple[str, str, object]]) -> None:
+    interleaved(None, oversubscribe, steps)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.booleans(), st.lists(STEPS, min_size=5, max_size=25))
+def test_so_does_every_interleaving_in_a_database(oversubscribe: bool, steps: list[tuple[str, str, object]]) -> None:
+    interleaved(postgres.database(), oversubscribe, steps)
+
+
+def interleaved(url: str | None, oversubscribe: bool, steps: list[tuple[str, str, object]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        shop = Shop(Path(folder))
+        shop = Shop(Path(folder) / "shop", url)
         budget = ("3", "4e-7") if oversubscribe else ("6", "1e-6")
         caps = dict.fromkeys(ANALYSTS, CAPS[2])
         world = World(oversubscribe)

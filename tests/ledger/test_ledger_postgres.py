@@ -16,7 +16,9 @@ from dpquery import ledger
 from dpquery.errors import Error, Fault, Refused
 from dpquery.ledger import Ledger, binding, migrations, presence, server
 from dpquery.ledger.migrations import Migration
+from dpquery.ledger.model import Row
 from dpquery.ledger.postgres import PostgresStore
+from dpquery.ledger.tables import Tables
 from dpquery.schema.address import Address, holds_password, place
 
 DATABASE_ALONE = True
@@ -63,6 +65,24 @@ def test_a_connection_that_broke_meanwhile_is_made_anew(shop: Shop) -> None:
     charge(opened)
     end(shop, opened)
     assert (opened.balance("default").entries, opened.verify()) == (2, ())
+
+
+def test_a_connection_that_breaks_under_way_charges_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the midst of a charge: the transaction is lost with all that was in it."""
+    opened = shop.begin()
+    append = Tables.append
+
+    def broken(tx: Tables, row: Row) -> None:
+        monkeypatch.undo()
+        append(tx, row)
+        end(shop, opened)
+        append(tx, row)
+
+    monkeypatch.setattr(Tables, "append", broken)
+    assert fault(lambda: charge(opened)).code == "LEDGER_FAILED"
+    assert charges(opened) == []
+    assert charge(opened) in charges(opened)
+    assert opened.verify() == ()
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -145,6 +165,20 @@ def test_a_child_leaves_its_parents_connections_alone(shop: Shop) -> None:
     assert one._process == os.getpid()
 
 
+def test_threads_of_a_process_attend_together(shop: Shop) -> None:
+    opened = shop.begin()
+    one, other = store(opened), store(shop.open(opened.schema))
+    alone: list[str] = []
+    with one.attended(lambda: alone.append("first")):
+        with one.attended(lambda: alone.append("second")):
+            pass
+        with other.attended(lambda: alone.append("other")):
+            pass
+    with other.attended(lambda: alone.append("later")):
+        pass
+    assert alone == ["first", "later"]
+
+
 def test_where_no_lock_is_to_be_had_nothing_is_held_up(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = shop.begin()
     charge(opened)
@@ -217,6 +251,19 @@ def test_commits_are_durable_whatever_the_servers_default(commits: str, sets: bo
     told = Answers("150000", "on", "on", commits, "UTF8", "off")
     server._durable(told, 1)  # type: ignore[arg-type]
     assert ("SET synchronous_commit = on" in told.told) == sets
+
+
+@pytest.mark.parametrize("error", [psycopg.errors.InsufficientPrivilege(), Fault("LEDGER_FAILED", "the user lacks rights", instead="x")])
+def test_a_connection_that_cannot_be_made_durable_is_closed(error: Exception, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def failing(connection: object, wait: float) -> None:
+        given.append(connection)
+        raise error
+
+    monkeypatch.setattr(server, "_durable", failing)
+    assert "the user lacks rights" in fault(lambda: shop.create(shop.schema())).message
+    assert given[0].closed
 
 
 def test_the_tests_server_is_one_that_is_not_refused(shop: Shop) -> None:
