@@ -9,6 +9,8 @@ from typing import TextIO
 
 from dpquery.schema.model import CsvFormat
 
+DELIMITERS = (",", ";", "\t", "|")
+LONGEST = 2**20  # bytes of a first line that are looked at
 ENDS = {b"\r\n": "CR LF", b"\n": "LF", b"": "nothing"}
 
 
@@ -24,6 +26,13 @@ def rows(how: CsvFormat, file: TextIO, strict: bool = False) -> Iterator[list[st
         quoting=csv.QUOTE_MINIMAL if how.quote else csv.QUOTE_NONE,
         strict=strict,
     )
+
+
+def delimiter(path: Path) -> str:
+    """What stands between the names in a file's first line: the commonest of comma, semicolon, tab and bar outside quotation marks; else a comma."""
+    with path.open("rb") as file:
+        names = file.readline(LONGEST)[:LONGEST].decode("utf-8", "replace").split('"')[::2]
+    return max(DELIMITERS, key="".join(names).count)
 
 
 def trouble(how: CsvFormat, path: Path) -> str | None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dpquery.backends import names
-from dpquery.backends.csvlines import trouble
+from dpquery.backends.csvlines import delimiter, trouble
 from dpquery.backends.process import fault
 from dpquery.backends.scalar import scan
 from dpquery.backends.source import Source, kind, misread, reading
 from dpquery.errors import Fault
-from dpquery.schema.model import FileKind, Files, Schema
+from dpquery.schema.model import CsvFormat, FileKind, Files, Schema
 from dpquery.schema.physical import PhysicalColumn, PhysicalKind, PhysicalTable, folded
 from dpquery.values.types import Type
 
@@ -86,12 +86,13 @@ def _file(path: Path) -> list[PhysicalTable]:
 
             ending = path.suffix.lower()[1:]
             if ending in tuple(FileKind):
-                how = Files(kind=FileKind(ending), pattern=path.name)
+                written = CsvFormat(delimiter=delimiter(path)) if ending == "csv" else CsvFormat()
+                how = Files(kind=FileKind(ending), pattern=path.name, csv=written)
                 con.execute(f"ATTACH ':memory:' AS {names.SOURCE}")
                 con.execute(f"CREATE VIEW {names.table('t')} AS {reading(how, (path,), {})}")
                 entry = _catalogue(rows)["main", "t"]
                 entry.kind = kind(how)
-                return [_table(path.stem, entry, names.table("t"), {}, (path,))]
+                return [replace(_table(path.stem, entry, names.table("t"), {}, (path,)), delimiter=how.csv.delimiter)]
             con.execute(f"ATTACH {names.text(str(path))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)")
             return [_table(*_called(e), {}, (path,)) for e in _catalogue(rows).values() if e.kind is PhysicalKind.TABLE]
     except duckdb.Error as error:

@@ -86,7 +86,9 @@ def _table(table: PhysicalTable, folder: Path, taken: set[str]) -> Iterator[str]
     if table.kind in FILES:
         paths = [_path(f, folder) for f in table.files]
         yield f"    path: {paths[0] if len(paths) == 1 else '[' + ', '.join(paths) + ']'}   # relative to this file\n"
-    if table.kind is PhysicalKind.CSV:
+    if table.kind is PhysicalKind.CSV and table.delimiter != ",":
+        yield f"    csv: {{delimiter: {quoted_text(table.delimiter)}}}   # as in the first line; header, quote, date where they differ\n"
+    elif table.kind is PhysicalKind.CSV:
         yield "    # csv: {delimiter: ';', header: true, date: '%d.%m.%Y'}   # how the file is written, where it differs from RFC 4180\n"
     yield "    unit: TODO      # whose a row is: a column, or {via: column, references: table.column}; nobody's: write `public: true` instead\n"
     yield "    # max_rows_per_unit: 1      # if every unit has one row at most, and who promises it\n"

@@ -45,7 +45,7 @@ class PhysicalColumn:
 class PhysicalTable:
     """One table. `relation` is what may stand after FROM. `unique` names the columns that each alone bear an enforced, validated UNIQUE or
     PRIMARY KEY. `files` lists the files behind it, absolute, in a fixed order: its own, or the one of its database. `misread`, of CSV files, asks of
-    each declared column in turn whether all of its texts, and whether some, cannot be read as its type.
+    each declared column in turn whether all of its texts, and whether some, cannot be read as its type; `delimiter` is what their first line has.
     """
 
     name: str
@@ -55,6 +55,7 @@ class PhysicalTable:
     unique: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
     misread: str | None = None
+    delimiter: str = ","
 
     def column(self, name: str) -> PhysicalColumn | None:
         """The column of that name, as the engine finds it: whatever its case."""

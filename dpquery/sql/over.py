@@ -26,7 +26,7 @@ from dpquery.values.types import INTEGER, NULL, Kind, Type
 JOINS = {"LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "INNER": "INNER", "CROSS": "INNER", "OUTER": "", "NATURAL": ""}
 SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 PLAIN: dict[type[exp.Expr], str] = {exp.Min: "min", exp.Max: "max", exp.Median: "median"}
-OFFERED = "COUNT, SUM, AVG, MIN, MAX or MEDIAN of released values"
+OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN or ARG_MAX of released values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,11 +295,15 @@ class Grouped(Lifter):
                 inner, where = take(node, "this", "expression")
                 if isinstance(inner, WRAPPERS):
                     raise self.statement.refuse("AGGREGATE", "this aggregate of released values is not supported", node, OFFERED)
+                if isinstance(inner, exp.ArgMin | exp.ArgMax):
+                    return self._picked(inner, f" AND {written(self.below.cell(take(where, 'this')[0]))}")
                 plain = self._call(inner)
                 text = f"{plain} FILTER (WHERE {written(self.below.cell(take(where, 'this')[0]))})"
                 return self._extreme(text, self.extremes.get(plain))
             case exp.Count():
                 return self._count(node)
+            case exp.ArgMin() | exp.ArgMax():
+                return self._picked(node)
             case exp.CountIf():
                 return f"count(*) FILTER (WHERE {written(self.below.cell(take(node, 'this', 'zero_on_all_null')[0]))})"
             case exp.Sum() | exp.Avg():
@@ -314,6 +318,14 @@ class Grouped(Lifter):
             case _:
                 what = self.statement.spelled(node)
                 raise self.statement.refuse("AGGREGATE", f"{what} of released values is not supported", node, OFFERED)
+
+    def _picked(self, node: exp.ArgMin | exp.ArgMax, where: str = "") -> str:
+        """The value where another one is least or greatest; of several the least value."""
+        cells = [self.below.cell(one) for one in take(node, "this", "expression")]
+        value, by = (written(cell) for cell in cells)
+        way = "DESC" if isinstance(node, exp.ArgMax) else "ASC"
+        text = f"first({value} ORDER BY {by} {way}, {value}) FILTER (WHERE {value} IS NOT NULL AND {by} IS NOT NULL{where})"
+        return self._extreme(text, self.below.kind(cells[0].name))
 
     def _extreme(self, text: str, kind: Type | None) -> str:
         if kind is not None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Edge, Output, Post
+from dpquery.plan.draft import Affine, Edge, Output, Post
 from dpquery.sql import edges, indexed, nulls
-from dpquery.sql.bars import error_bar, is_noisy
+from dpquery.sql.bars import ADDITIVE, error_bar, is_noisy
 from dpquery.sql.fields import take
 from dpquery.sql.lift import Lifter, Where, guarded
 from dpquery.sql.names import column_name, fold
@@ -158,13 +158,27 @@ def _terms(above: Lifter, order: exp.Order, items: Sequence[tuple[str, exp.Expr]
         place = _ordinal(above, this, items) if isinstance(this, exp.Literal) else _alias(above, this, items)
         if place is not None and above.is_list(lifted[place]):
             raise indexed.misplaced(above.statement, this)
-        text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
+        end = edges.shown(above.statement, this if place is None else items[place][1])
+        if end is not None and end.edge is not Edge.REPORT:
+            place, text = None, _ended(above, end, this)
+        else:
+            text = guarded(above.lift(this, Where.ORDER)) if place is None else texts[place]
         if text == edges.NOTHING:
             raise edges.misplaced(above.statement, this)
         if place is None and text in texts:
             place = texts.index(text)
         found.append(Term(place, text, way, this))
     return found
+
+
+def _ended(above: Lifter, end: edges.Shown, node: exp.Expr) -> str:
+    """What orders rows as the ends of these error bars do: the value itself, where all of its bars are of one width."""
+    of = above.lift(end.of, Where.ORDER)
+    bar = error_bar(above, of)
+    if not isinstance(bar, Affine) or bar.place is not None or above.card(bar.aggregate) not in ADDITIVE:
+        message = "rows are ordered by the end of an error bar where it is as wide in every row, as that of a count or sum"
+        raise above.statement.refuse("DP_INTERVAL", message, node, "ORDER BY n itself, or the end of the error bar of COUNT or SUM")
+    return guarded(of)
 
 
 def _everything(

@@ -9,9 +9,10 @@ import duckdb
 import pytest
 from shop_files import write
 
-from dpquery.backends import inspect
+from dpquery.backends import csvlines, inspect
 from dpquery.backends.duckdb import DuckDB
 from dpquery.errors import Fault
+from dpquery.schema.draft import draft
 from dpquery.schema.model import Schema
 from dpquery.schema.physical import PhysicalKind
 
@@ -97,3 +98,17 @@ def test_a_draft_of_what_is_not_there_or_no_data_is_a_fault(tmp_path: Path) -> N
     with pytest.raises(Fault) as broken:
         inspect.files([tmp_path / "bad.parquet"])
     assert broken.value.code == "DATA_UNREADABLE"
+
+
+@pytest.mark.parametrize(("first", "found"), [("a;b, c;d", ";"), ("a\tb", "\t"), ("a|b|c", "|"), ("a", ","), ('"x;y;z",b', ","), ("", ",")])
+def test_the_delimiter_of_a_csv_file_is_that_of_its_first_line(tmp_path: Path, first: str, found: str) -> None:
+    """Of the names alone: what stands below is not looked at."""
+    (tmp_path / "c.csv").write_text(f"{first}\n1;2;3;4;5;6|7|8|9|10|11|12\n")
+    assert csvlines.delimiter(tmp_path / "c.csv") == found
+
+
+def test_a_draft_of_a_file_with_semicolons_has_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("uid;date\n1;2020-01-01\n")
+    (made,) = inspect.files([tmp_path / "c.csv"])
+    assert [column.name for column in made.columns] == ["uid", "date"]
+    assert 'csv: {delimiter: ";"}' in draft([made], tmp_path)

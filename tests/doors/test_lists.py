@@ -132,7 +132,7 @@ REFUSED = {
     "SELECT {q}[0] FROM orders": "LIST_INDEX",
     "SELECT {q}[3] FROM orders": "LIST_INDEX",
     "SELECT {q}['a'] FROM orders": "LIST_INDEX",
-    "SELECT list_extract({q}, 1) FROM orders": "FUNCTION_ABOVE_NOISE",
+    "SELECT list_extract({q}, 3) FROM orders": "LIST_INDEX",
     "SELECT COUNT(*)[1] FROM orders": "FUNCTION_ABOVE_NOISE",
     "SELECT len({q}) FROM orders": "LIST_ABOVE_NOISE",
     "SELECT QUANTILE_CONT(day, [0.1]) FROM orders": "TYPE_MISMATCH",

@@ -66,8 +66,6 @@ def test_rows_are_ordered_by_the_value_of_a_report(con: Any) -> None:
         ("SELECT COUNT(*, report_format => 3) FROM orders", "REPORT_FORMAT"),
         ("SELECT DISTINCT COUNT(*, report_format => 'JSON') FROM orders", "DP_INTERVAL"),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) + 1 FROM orders", "DP_INTERVAL"),
-        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders ORDER BY l", "DP_INTERVAL"),
-        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders ORDER BY 2", "DP_INTERVAL"),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders HAVING l > 1", "DP_INTERVAL"),
         ("SELECT DISTINCT COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM orders", "DP_INTERVAL"),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(1) FROM orders", "DP_INTERVAL"),

@@ -90,6 +90,11 @@ AROUND = (
     "SELECT sum(greatest(least((SELECT coalesce(sum(c.tax), 7) + count(*) FROM countries c"
     " WHERE u.country = c.country AND region = 'EU'), 20), 0)) AS s FROM users u",
 )
+PICKED = (
+    "SELECT arg_max(status, n) AS a, min_by(status, n) AS b FROM (SELECT status, count(*) + amount AS n FROM orders GROUP BY status, amount)",
+    "SELECT max_by(country, n) FILTER (WHERE country <> 'US') AS a, arg_min(country, n) || '!' AS b"
+    " FROM (SELECT country, sum(amount) AS n FROM users JOIN orders USING (user_id) GROUP BY country)",
+)
 HALVES = (
     "SELECT sum(m) AS s, avg(m) AS a FROM (SELECT user_id, median(amount) AS m FROM orders GROUP BY user_id)",
     "SELECT sum(m) AS s FROM (SELECT user_id, quantile_cont(amount, 0.25) AS m FROM orders GROUP BY user_id)",
@@ -107,7 +112,7 @@ def session(schema: Path) -> Iterator[Session]:
         yield one
 
 
-@pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND)
+@pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND + PICKED)
 def test_without_noise_the_answer_is_the_plain_engines(sql: str, session: Session, schema: Path) -> None:
     people.agrees(session, schema, sql)
 
@@ -116,3 +121,10 @@ def test_a_median_within_a_unit_keeps_half_steps_of_its_column(session: Session)
     """DuckDB's own median of decimals is a decimal, which rounds them away."""
     sql = "SELECT sum(m) AS s, avg(m) AS a FROM (SELECT user_id, median(price) AS m FROM orders GROUP BY user_id)"
     assert people.rows(session, sql) == [(29.625, 0.9875)]
+
+
+@pytest.mark.parametrize("way", ["", " DESC"])
+def test_rows_in_order_of_the_ends_of_bars_of_one_width_are_in_that_of_their_values(way: str, session: Session) -> None:
+    sql = "SELECT amount, 3 - 2 * count(*) AS n, dp_interval_low(n) AS lo FROM orders WHERE amount IN (1, 3, 5, 10) GROUP BY amount ORDER BY "
+    for end in ("lo", "3", "dp_interval_high(n)"):
+        assert [row[0] for row in people.rows(session, f"{sql}{end}{way}")] == [row[0] for row in people.rows(session, f"{sql}n{way}")]

@@ -84,7 +84,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         r"(row_number|lag|lead|first_value)(\(.*? OVER \(PARTITION BY u(?:, c\d+)+) ORDER BY c[^)]*\)",
         r"\1\2)",
     ),
-    "a frame begins a row earlier": (r"BETWEEN 2 PRECEDING", "BETWEEN 3 PRECEDING"),
+    "a frame is its row alone": (r"ROWS BETWEEN \d PRECEDING AND (CURRENT ROW|1 \w+)", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW"),
     "groups are kept as they are read": (r"ORDER BY hash\(.*\) AS place", ") AS place"),
     "overflow is an error": (r"TRY_CAST", "CAST"),
 }
