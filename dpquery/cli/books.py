@@ -19,7 +19,7 @@ ledgers = typer.Typer(help="The ledger that remembers what was spent.", rich_mar
 def create(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Make the ledger.
 
-    Once in the life of a data set; the data as it is becomes its first version."""
+    Once in the life of a data set; the data as it is becomes its first version. A data set that shares an account with others joins their ledger."""
     from dpquery.engine import create_ledger
 
     stream.write(f"made {create_ledger(schema, ledger)}\n")

@@ -31,14 +31,17 @@ def due(accounts: Mapping[str, Account], groups: Iterable[str], free: bool, mome
     """
     renewing = {a.key: a for a in accounts.values() if a.periods is not None and a.periods.days is not None}
     ahead = {key: _passed(account, moment) for key, account in renewing.items()}
-    taken: Counter[str] = Counter()
-    begun: dict[str, int] = {}
-    full: set[str] = set()
-    room = None if free else Unreserved(accounts, groups)
+    if free:
+        for key, number in sorted(ahead.items()):
+            begun_before = _periods(renewing[key]).number
+            if number > begun_before:
+                yield _renewed(key, number, number - begun_before)
+        return
+    room, taken, begun, full = Unreserved(accounts, groups), Counter[str](), dict[str, int](), set[str]()
     for _, key, number in heapq.merge(*(_boundaries(renewing[key], ahead[key]) for key in sorted(renewing))):
         if key in full:
             continue
-        if room is None or room.takes(renewing[key]):
+        if room.takes(renewing[key]):
             taken[key] += 1
             begun[key] = number
         else:
@@ -47,9 +50,13 @@ def due(accounts: Mapping[str, Account], groups: Iterable[str], free: bool, mome
                 break
     for key in sorted(renewing):
         if taken[key]:
-            yield {"event": "renewed", "account": key, "period": begun[key], "times": taken[key]}
+            yield _renewed(key, begun[key], taken[key])
         if key in full and ahead[key] > _periods(renewing[key]).number:
             yield {"event": "lapsed", "account": key, "period": ahead[key]}
+
+
+def _renewed(key: str, number: int, times: int) -> Mapping[str, JSON]:
+    return {"event": "renewed", "account": key, "period": number, "times": times}
 
 
 class Unreserved:
