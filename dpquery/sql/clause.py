@@ -112,7 +112,7 @@ class Cutter:
             raise self._refused("ANONYMIZATION", message, index + 2, "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)")
         if self._word(index + 2) == "AGGREGATION_THRESHOLD":
             message = "WITH AGGREGATION_THRESHOLD shows exact results of large groups, which is not private"
-            instead = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(min_privacy_units_per_group = 50)"
+            instead = "OPTIONS(min_privacy_units_per_group = 50) after WITH DIFFERENTIAL_PRIVACY"
             raise self._refused("AGGREGATION_THRESHOLD", message, index + 2, instead)
         select, after = self.tokens[index], index + 3
         self.rest += [select, Token(TokenType.HINT, "/*+", select.line, select.col, select.start, select.end, [f"{HINT}{select.start}"])]

@@ -26,6 +26,11 @@ def node(given: exp.Expr) -> exp.Mode | None:
     return inner if isinstance(inner, exp.Mode) else None
 
 
+def is_mode(given: exp.Expr) -> bool:
+    """Whether the aggregate is a MODE, with FILTER or without."""
+    return node(given.this if isinstance(given, exp.Filter) else given) is not None
+
+
 def of(statement: Statement, given: exp.Expr) -> exp.Expr:
     """The argument: MODE(x), or MODE() WITHIN GROUP (ORDER BY x), where the order does not matter as ties go by the list."""
     if not isinstance(given, exp.WithinGroup):

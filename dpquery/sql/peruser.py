@@ -19,8 +19,10 @@ from dpquery.plan.scalar import Column, Interval, Literal, Scalar, columns, repl
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.fields import peek, take, unread, unset
+from dpquery.sql.modes import is_mode
 from dpquery.sql.names import MADE, MOST_WINDOWS, Frame, Origin, Scope, Statement, aliased, note
 from dpquery.sql.options import rows_in_group
+from dpquery.sql.permode import mode
 from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.reductions import reduction, result
 from dpquery.sql.rowwise import condition, expression
@@ -281,9 +283,7 @@ class Level:
         if not self.alike and self.number is None:
             self.number = self._numbered()
         item, partition, order, frame = window(statement, node, self._inner, self._column, self._own, self.number)
-        if len(statement.windows) >= MOST_WINDOWS:
-            message = f"more than {MOST_WINDOWS} windows inside a unit and expressions that they read"
-            raise statement.refuse("TOO_COMPLEX", message, node, "fewer of them, or columns in place of expressions")
+        self._check_room(node)
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
             raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
@@ -298,6 +298,11 @@ class Level:
         if self.visible is not None:
             self.visible.add(made.id)
         return made
+
+    def _check_room(self, node: exp.Expr) -> None:
+        if len(self.statement.windows) >= MOST_WINDOWS:
+            message = f"more than {MOST_WINDOWS} windows inside a unit and expressions that they read"
+            raise self.statement.refuse("TOO_COMPLEX", message, node, "fewer of them, or columns in place of expressions")
 
     def _defaulted(self, node: exp.Window, function: exp.Expr) -> Column:
         """LAG or LEAD with a default: that where there is no such row, which is where 1 in place of the value is NULL."""
@@ -348,10 +353,14 @@ class Level:
     def _reduced(self, node: exp.Expr) -> Column:
         """The column of an aggregate; equal ones share it."""
         group = self._group()
-        found = reduction(self.statement, node, self.scope)
+        if is_mode(node):
+            self._check_room(node)
+            onto, found = mode(self.statement, node, self.scope, group)
+        else:
+            onto, found = group, reduction(self.statement, node, self.scope)
         if found not in self.made:
             self.made[found] = result(found, title(node), next(self.statement.ids), rows_in_group(self.statement, group.input))
-            self.rel = _with_item(self.rel, group, (self.made[found], found))
+            self.rel = _regrouped(self.rel, group, replace(onto, items=(*group.items, (self.made[found], found))))
             if self.visible is not None:
                 self.visible.add(self.made[found].id)
         return self.made[found]
@@ -370,12 +379,12 @@ class Level:
         return self.statement.refuse("NOT_GROUPED", message, node, f"{column.name} in GROUP BY, or MIN({column.name})")
 
 
-def _with_item(rel: Private, group: Group, item: tuple[Column, Reduction]) -> Private:
-    """The relation with one more aggregate in its group."""
+def _regrouped(rel: Private, group: Group, made: Group) -> Private:
+    """The relation with another group in place of this one."""
     if rel is group:
-        return replace(group, items=(*group.items, item))
+        return made
     if isinstance(rel, Keep | Compute | Windowed | Lookup):
-        return replace(rel, input=_with_item(rel.input, group, item))
+        return replace(rel, input=_regrouped(rel.input, group, made))
     raise AssertionError("HAVING, windows and values alone stand above the groups")
 
 

@@ -13,6 +13,7 @@ from dpquery.errors import Refused
 from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduction, Term, total
 from dpquery.plan.scalar import Column, Scalar, columns
 from dpquery.sql.fields import peek, take
+from dpquery.sql.modes import is_mode
 from dpquery.sql.names import Statement
 from dpquery.values.types import INTEGER, Kind
 
@@ -111,7 +112,8 @@ def _item(statement: Statement, node: exp.Expr, read: Read, kept: Kept, reduced:
 
 
 def _aggregate(statement: Statement, node: exp.Expr, reduced: Callable[[exp.Expr], Reduction]) -> Reduction:
-    if not isinstance(node, exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.Anonymous) or isinstance(node, exp.Ntile | exp.NthValue):
+    known = exp.AggFunc | exp.Filter | exp.IgnoreNulls | exp.Anonymous
+    if not isinstance(node, known) or isinstance(node, exp.Ntile | exp.NthValue) or is_mode(node):
         raise _unknown(statement, node)
     found = reduced(node)
     if found.function not in WINDOWS or found.distinct:

@@ -43,23 +43,21 @@ BY_CLASS: dict[type[exp.Expr], Reduce] = {
     exp.PercentileDisc: Reduce.QUANTILE_DISC,
     exp.Quantile: Reduce.QUANTILE_DISC,
 }
-OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, QUANTILE_CONT, VAR_SAMP, STDDEV_SAMP, BOOL_OR, ARG_MAX and their kin"
+OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, MODE, QUANTILE_CONT, VAR_SAMP, STDDEV_SAMP, BOOL_OR, ARG_MAX and their kin"
 ORDERLESS: dict[type[exp.Expr], str] = {
     exp.First: "MIN(x), or ARG_MIN(x, y) for the x of the least y",
     exp.Last: "MAX(x), or ARG_MAX(x, y) for the x of the greatest y",
-    exp.Mode: "COUNT(*) with GROUP BY the unit and x",
-    exp.GroupConcat: "MIN(x), MAX(x) or COUNT(DISTINCT x)",
-    exp.ArrayAgg: "MIN(x), MAX(x) or COUNT(DISTINCT x)",
     exp.ApproxDistinct: "COUNT(DISTINCT x)",
     exp.ApproxQuantile: "QUANTILE_CONT(x, 0.5)",
     exp.ApproxQuantiles: "QUANTILE_CONT(x, 0.5)",
 }
 """Whose results depend on the order of rows, or on sketches: what to write instead."""
+ENDLESS = (exp.GroupConcat, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg)  # of as many values as a unit has rows
 
 
 def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
     """The aggregate that the node spells."""
-    inner, where = _unwrapped(node, scope)
+    inner, where = unwrapped(node, scope)
     if isinstance(inner, exp.WithinGroup):
         return _ordered(statement, inner, where, scope)
     match inner:
@@ -88,10 +86,10 @@ def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
             raise _unknown(statement, inner)
     if where is not None and found.where is not None:
         raise statement.refuse("AGGREGATE_CLAUSE", "COUNT_IF with FILTER is not supported", node, "COUNT(*) FILTER (WHERE a AND b)")
-    return _checked(statement, inner, replace(found, where=where or found.where))
+    return checked(statement, inner, replace(found, where=where or found.where))
 
 
-def _unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
+def unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
     """The aggregate without FILTER, and the filter's condition. ANY_VALUE comes wrapped in IGNORE NULLS."""
     where = None
     if isinstance(node, exp.Filter):
@@ -103,12 +101,15 @@ def _unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
 
 
 def _unknown(statement: Statement, node: exp.Expr) -> Refused:
+    if isinstance(node, ENDLESS):
+        message = f"{statement.spelled(node)} holds a value of every row, so nothing bounds how long it becomes"
+        return statement.refuse("AGGREGATE_IN_SUBQUERY", message, node, "MIN(x), MAX(x), MODE(x) or COUNT(DISTINCT x)")
     instead = ORDERLESS.get(type(node))
     why = "depends on the order of rows, or is not exact" if instead else "is not available inside a unit"
     return statement.refuse("AGGREGATE_IN_SUBQUERY", f"{statement.spelled(node)} {why}", node, instead or OFFERED)
 
 
-def _argument(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope) -> tuple[Scalar, bool]:
+def argument(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope) -> tuple[Scalar, bool]:
     """The argument, and whether each value counts once."""
     match this:
         case exp.Distinct():
@@ -132,7 +133,7 @@ def _count(statement: Statement, node: exp.Count, scope: Scope) -> Reduction:
         raise statement.refuse("WRONG_ARGUMENTS", "COUNT takes one argument", node, "COUNT(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL)")
     if this is None or isinstance(this, exp.Star):
         return Reduction(Reduce.COUNT, None, INTEGER)
-    value, distinct = _argument(statement, this, node, scope)
+    value, distinct = argument(statement, this, node, scope)
     if isinstance(value, Literal) and value.value is not None and not distinct:
         return Reduction(Reduce.COUNT, None, INTEGER)
     return Reduction(Reduce.COUNT, value, INTEGER, distinct=distinct)
@@ -145,20 +146,20 @@ def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> Reducti
         raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, "AVG(x), or COUNT(*)")
     if not wanted:
         return Reduction(Reduce.COUNT, None, INTEGER)
-    value, distinct = _argument(statement, args[0], node, scope)
+    value, distinct = argument(statement, args[0], node, scope)
     return Reduction(Reduce.AVG, value, FLOAT, distinct=distinct)
 
 
 def _of_one(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
     """Sums, spreads and extremes: aggregates of one argument. Each value once changes nothing of an extreme."""
     function = BY_CLASS[type(node)]
-    value, distinct = _argument(statement, take(node, "this")[0], node, scope)
+    value, distinct = argument(statement, take(node, "this")[0], node, scope)
     kind = value.type if function in (Reduce.SUM, Reduce.MIN, Reduce.MAX) else BOOLEAN if function in (Reduce.ALL, Reduce.ANY) else FLOAT
     return Reduction(function, value, kind, distinct=distinct and function in ADDED)
 
 
 def _quantile(statement: Statement, node: exp.Expr, this: exp.Expr, fraction: exp.Expr | None, scope: Scope) -> Reduction:
-    value, distinct = _argument(statement, this, node, scope)
+    value, distinct = argument(statement, this, node, scope)
     if distinct:
         raise statement.refuse("DISTINCT_AGGREGATE", "DISTINCT inside a quantile is not supported", node, "the quantile without it")
     at = Fraction(1, 2) if isinstance(node, exp.Median) else _fraction(statement, node, fraction)
@@ -187,13 +188,13 @@ def _ordered(statement: Statement, node: exp.WithinGroup, where: Scalar | None, 
     found = _quantile(statement, inner, this, fraction, scope)
     if desc and found.fraction is not None:
         found = replace(found, fraction=1 - found.fraction)
-    return _checked(statement, inner, replace(found, where=where))
+    return checked(statement, inner, replace(found, where=where))
 
 
 # ---- types and grids -----------------------------------------------------------------------------------------------------------------
 
 
-def _checked(statement: Statement, node: exp.Expr, found: Reduction) -> Reduction:
+def checked(statement: Statement, node: exp.Expr, found: Reduction) -> Reduction:
     """The reduction with the grid of what it adds up; refused where its values have another type, or no bounds."""
     value = found.value
     for one in (value, found.by):

@@ -73,7 +73,7 @@ def test_an_answer_is_never_written_over_what_is_asked(name: str, tmp_path: Path
     (tmp_path / "link").symlink_to("lab.ledger")
     (tmp_path / "twin").hardlink_to(tmp_path / "lab.duckdb")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    assert run(["query", COUNT, "--schema", str(file), "--epsilon", "0.1", "--out", str(tmp_path / name)]) == 2
+    assert run(["query", COUNT, "--schema", str(file), "--epsilon", "0.1", "--format", "csv", "--out", str(tmp_path / name)]) == 2
     assert "NO_FILE" in capsys.readouterr().err
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 

@@ -46,6 +46,7 @@ BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_
 RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
 DRAWN = "tests/audit/test_session_noise.py::test_noise_is_drawn_once_by_what_was_charged"
+EACH_DRAW = "tests/release/test_noise.py"
 ADVERSARY = "tests/ledger/test_ledger_adversary.py::test_no_strategy_reaches_more_than_the_cap"
 ATTACK = "tests/attacks/test_attack_catalogue.py::test_attack_"
 
@@ -54,6 +55,7 @@ MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k
 CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 KEPT = "globals().setdefault('_kept', {})[prepared.text] = exact"
 FOR_ALL = "for row in rows], column, numbers, priced, bits)"
+DRAW = "sample(priced.noises[part], len(column), bits)"
 DRAWS = "fed.release, block.priced, bits"
 HALF = (
     "(lambda replace, priced: replace(priced, noises=tuple(replace(n, parameter=n.parameter / (2 if 'aplace' in str(n.mechanism) else 4)) "
@@ -93,9 +95,13 @@ MUTANTS: Mapping[str, Mutant] = {
     "noise halved": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + int(z) // 2"),), AUDITS, AUDIT),
     "half the noise that is charged": Mutant(((Session._noisy, DRAWS, f"fed.release, {HALF}, bits"),), SESSION, DRAWN, True),
     "a threshold below the one that is charged": Mutant(((Session._noisy, DRAWS, f"fed.release, {LOWER}, bits"),), SESSION, DRAWN, True),
+    "half the noise on all but the first part under private keys": Mutant(
+        ((noise._noised, DRAW, f"{DRAW} // (1 if priced.threshold is None or not part else 2)"),), RELEASE, EACH_DRAW, True
+    ),
+    "half the noise on one later part": Mutant(((noise._noised, DRAW, f"{DRAW} // (2 if part == 2 else 1)"),), RELEASE, EACH_DRAW, True),
     "noise of one part left out": Mutant(((noise._noised, "int(value) + int(z)", "int(value) + (int(z) if part != 1 else 0)"),), AUDITS, AUDIT),
     "one draw for all groups": Mutant(
-        ((noise._noised, "sample(priced.noises[part], len(column), bits)", "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
+        ((noise._noised, DRAW, "list(sample(priced.noises[part], 1, bits)) * len(column)"),),
         AUDITS,
         AUDIT,
     ),

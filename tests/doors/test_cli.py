@@ -207,7 +207,7 @@ def refused(told: Told, status: int, code: str) -> Any:
     error = told.json["error"]
     assert error["code"] == code
     assert set(error) >= {"code", "message", "position", "instead"}
-    assert told.err.startswith(f"Error: {code}: {error['message']}"[:60])
+    assert " ".join(told.err.split()).startswith(f"Error: {code}: {error['message']}"[:60])
     return error
 
 

@@ -246,7 +246,7 @@ def test_a4_a_sketch_is_the_count_itself(awkward: Pair) -> None:
 
 
 INSIDE = [
-    *("sum(f)", "avg(f)", "var_pop(f)", "stddev_samp(f)", "min(f)", "max(f)", "median(f)", "any_value(s)", "arg_max(i, d)"),
+    *("sum(f)", "avg(f)", "var_pop(f)", "stddev_samp(f)", "min(f)", "max(f)", "median(f)", "any_value(s)", "arg_max(i, d)", "mode(f)", "mode(s)"),
     *("count(DISTINCT s)", "quantile_cont(f, 0.3)", "bool_or(b)", "sum(f) FILTER (WHERE b)"),
     *("arg_max(i, 'x')", "arg_min('x', d)", "arg_min(1.5, TRUE)"),  # by a literal DuckDB orders nothing
 ]

@@ -458,7 +458,8 @@ def _quantiles(random: Random) -> dict[str, Any]:
     """Which quantiles: one of them, or a list."""
     listed, discrete = random.random() < 0.3, random.random() < 0.5
     found = tuple(Fraction(one) for one in random.choices(["0", "0.25", "0.5", "1"], k=random.randint(1, 4) if listed else 1))
-    return {"fractions": found, "listed": listed, "discrete": discrete, "upper": discrete and random.random() < 0.5}
+    upper, doubt = discrete and random.random() < 0.5, random.choice([Fraction(1, 20), Fraction(1, 3)])
+    return {"fractions": found, "listed": listed, "discrete": discrete, "upper": upper, "doubt": doubt}
 
 
 def shared(random: Random, plan: Draft) -> Draft:

@@ -60,7 +60,7 @@ def test_integers_are_divided_as_the_dialect_does() -> None:
 def test_safe_divide_is_a_division_with_an_error_bar() -> None:
     found = ask("SELECT SAFE_DIVIDE(SUM(age), COUNT(*)) AS x FROM users", dialect="bigquery").post
     assert 'TRY((t.a0) / NULLIF(t.a1, 0)) AS "x"' in found.sql
-    assert found.outputs == (Output("x", Ratio("a0", "a1"), True),)
+    assert found.outputs == (Output("x", Ratio("a0", "a1"), True, missing="it divides by zero above the noise"),)
 
 
 def test_quotation_marks_of_bigquery() -> None:

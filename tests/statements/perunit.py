@@ -230,6 +230,14 @@ def between(g: Grammar, scope: Scope) -> Expr:
     return _plain(word, f"CASE WHEN {plain} <= CAST('inf' AS DOUBLE) THEN {plain} + 0.0 END", lambda e: FLOAT, value)
 
 
+def most_frequent(g: Grammar, scope: Scope) -> Expr:
+    """Of equals the least value: plain SQL asks a histogram."""
+    word = g.random.choice(["MODE({0})", "MODE({0})", "MODE() WITHIN GROUP (ORDER BY {0})"])
+    bins = "histogram({0}){f}"
+    plain = f"map_keys({bins})[list_position(map_values({bins}), list_max(map_values({bins})))]"
+    return _plain(word, plain, lambda e: e.type, _any(g, scope))
+
+
 def at_extreme(g: Grammar, scope: Scope) -> Expr | None:
     value, by = _any(g, scope), _any(g, scope)
     if not value.reads or not by.reads:
@@ -306,7 +314,7 @@ def spread(g: Grammar, scope: Scope) -> Expr | None:
 
 
 FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
-    *(counted, counted_if, extreme, extreme, truth, picked, between, at_extreme),
+    *(counted, counted_if, extreme, extreme, truth, picked, between, most_frequent, at_extreme),
     *(added, added, averaged, decimals, floats, spread, spread),
 )
 """The aggregates within a unit."""

@@ -220,6 +220,7 @@ NEVER = {
     **dict.fromkeys(("Type.kind=INTERVAL", "Type.kind=NULL"), "an interval is taken apart when it is read, NULL takes another type"),
     "Contributions.listed=given": "how many groups there are is known when the keys are",
     **dict.fromkeys(("AggregateAsk.position=None",), "every aggregate has a place"),
+    "AggregateAsk.doubt=other": "error bars are asked for when the statement's own confidence is known",
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
     **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
     **dict.fromkeys(("Opened.tables=empty", "Opened.position=None"), "what is read above the noise is made of a table, and has its place"),

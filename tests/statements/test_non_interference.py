@@ -272,7 +272,7 @@ def _first(noisy: Noisy, groups: int) -> Noisy:
 
 LEAKS: dict[str, tuple[Callable[[Patch], None], str]] = {
     "a refusal": (_leaking(session, "facts", _refused), "the replies differ"),
-    "the plan": (_leaking(session, "bound", lambda release, n: replace(release, warnings=(str(n),))), "the replies differ"),
+    "the plan": (_leaking(session, "settled", lambda release, n: replace(release, warnings=(str(n),))), "the replies differ"),
     "the statement": (_leaking(session, "lower", lambda low, n: replace(low, text=f"{low.text} -- {n}")), "the plans differ"),
     "the log": (_leaking(receipt, "record", lambda record, n: {**record, "rows": n}), "the logs differ"),
     "the public keys": (_leaking(session.noise, "add", lambda noisy, n: _first(noisy, n % 3)), "the public keys differ|=="),

@@ -174,6 +174,12 @@ def _distinct_inside_a_unit_is_lost(patch: Patch) -> None:
     patch.setattr(reductions, "_distinct", lambda _: "")
 
 
+def _modes_are_least_values(patch: Patch) -> None:
+    from dpquery.sql import permode
+
+    patch.setattr(permode, "columns", lambda value: frozenset())
+
+
 def _nulls_are_counted(patch: Patch) -> None:
     patch.setattr(cells, "_counted", lambda value, given: "1")
 
@@ -266,6 +272,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "FILTER is lost": _filter_is_lost,
     "FILTER inside a unit is lost": _filter_inside_a_unit_is_lost,
     "DISTINCT inside a unit is lost": _distinct_inside_a_unit_is_lost,
+    "MODE inside a unit is the least value": _modes_are_least_values,
     "NULLs are counted": _nulls_are_counted,
     "keys that WHERE excludes are listed": _keys_are_not_pruned,
     "sums that can fail": _sums_that_can_fail,
@@ -286,6 +293,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
 RARE = (
     "FILTER inside a unit is lost",
     "DISTINCT inside a unit is lost",
+    "MODE inside a unit is the least value",
     "sums that can fail",
     "divisions that can fail",
     "dates that can fail",
