@@ -97,7 +97,7 @@ def half_width(noise: Noise, confidence: Fraction) -> int:
 
 
 def beyond_up(draws: Iterable[tuple[Noise, int, int]]) -> Fraction:
-    """M8. The probability that any of several draws goes beyond its width, rounded up.
+    """M9. The probability that any of several draws goes beyond its width, rounded up.
 
     Given   noises, each with a width w >= 0 and the number of its draws; all draws are independent.
     Claim   every draw Z has |Z| <= w with probability at least 1 - the result.

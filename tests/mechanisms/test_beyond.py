@@ -1,4 +1,4 @@
-"""M8 against sums over all outcomes: the probability that any of several draws goes beyond its width."""
+"""M9 against sums over all outcomes: the probability that any of several draws goes beyond its width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def inside(law: Noise, width: int) -> mp.mpf:
     return mp.fsum(weight(law, z) for z in range(-width, width + 1)) / total_weight(law)
 
 
-@pytest.mark.lemma("M8")
+@pytest.mark.lemma("M9")
 @pytest.mark.parametrize("widths", [(0, 3), (2, 2), (5, 0), (9, 14)])
 def test_beyond_is_the_probability_that_any_draw_goes_beyond_its_width(widths: tuple[int, int]) -> None:
     with mp.workdps(50):
@@ -28,7 +28,7 @@ def test_beyond_is_the_probability_that_any_draw_goes_beyond_its_width(widths: t
             assert 0 <= found - exact <= mp.mpf(10) ** -14
 
 
-@pytest.mark.lemma("M8")
+@pytest.mark.lemma("M9")
 def test_beyond_is_summed_over_every_joint_outcome() -> None:
     """Two draws of one law and one of another, outcome by outcome."""
     first, second = SMALL[0], SMALL[2]
