@@ -46,6 +46,7 @@ coverage: $(READY)  ## run the tests and check that they take every branch of th
 	$(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit' --cov --cov-report=term-missing
 
 mutants: $(READY)  ## change the argument and the accounting in every small way; a change that no test notices must be listed with a reason
+	rm -rf mutants  # what is kept of an earlier run knows nothing of changed tests
 	$(BIN)/python tests/mutation/run.py --processes 2
 	$(BIN)/python tests/mutation/survivors.py
 

@@ -342,9 +342,6 @@ class Release:
         return tuple(sorted(modes - others))
 
 
-# ---- what was asked for --------------------------------------------------------------------------------------------------------------
-
-
 class Mechanism(StrEnum):
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
@@ -368,9 +365,6 @@ class Ask:
     selection: Mechanism | None = None
     selection_epsilon: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
-
-
-# ---- what was enforced ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpquery.plan.draft import Either, Post
+from dpquery.plan.draft import Post
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql.bars import is_noisy
 from dpquery.sql.fields import take
@@ -24,7 +24,6 @@ from dpquery.sql.windows import summable
 from dpquery.values.types import INTEGER, NULL, Kind, Type
 
 JOINS = {"LEFT": "LEFT", "RIGHT": "RIGHT", "FULL": "FULL", "INNER": "INNER", "CROSS": "INNER", "OUTER": "", "NATURAL": ""}
-SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 PLAIN: dict[type[exp.Expr], str] = {exp.Min: "min", exp.Max: "max", exp.Median: "median"}
 OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN or ARG_MAX of released values"
 
@@ -379,33 +378,3 @@ def released(lifter: Lifter, post: Post, single: bool) -> Released:
         Cell(one.name, kind, one.noisy, one.interval if post.rows else None, one.missing) for one, kind in zip(post.outputs, types, strict=True)
     )
     return Released(post.sql, cells, post.rows, single, lifter.unique, lifter.flat.most if isinstance(lifter, Over) else 1)
-
-
-def united(statement: Statement, node: exp.SetOperation, left: Released, right: Released, distinct: bool) -> Released:
-    """UNION, INTERSECT and EXCEPT. The rows of UNION ALL keep their error bars."""
-    if len(left.cells) != len(right.cells):
-        message = f"the branches have {len(left.cells)} and {len(right.cells)} columns"
-        raise statement.refuse("SET_OPERATION", message, node, "as many columns in each branch")
-    for a, b in zip(left.cells, right.cells, strict=True):
-        if a.type != b.type and any(cell.type is not None and cell.type.kind is Kind.LIST for cell in (a, b)):
-            message = f"column {a.name!r} is a list in one branch only, or of other values"
-            raise statement.refuse("SET_OPERATION", message, node, "lists of the same quantiles' type in each branch, or q[1]")
-    word = SETS[type(node)]
-    keep = word == "UNION" and not distinct
-    names = [f"c{i}" for i in range(len(left.cells))]
-    mine = [*names, *(alias for alias, _ in left.rows), *(f"NULL::BIGINT AS {alias}" for alias, _ in right.rows)]
-    theirs = [*names, *(f"NULL::BIGINT AS {alias}" for alias, _ in left.rows), *(alias for alias, _ in right.rows)]
-    cells = tuple(
-        Cell(
-            a.name,
-            a.type if a.type == b.type else None,
-            a.noisy or b.noisy,
-            Either((a.bar, b.bar)) if keep and (a.bar is not None or b.bar is not None) else None,
-        )
-        for a, b in zip(left.cells, right.cells, strict=True)
-    )
-    if not keep:
-        sql = f"SELECT {', '.join(names)} FROM ({left.sql}) {word}{'' if distinct else ' ALL'} SELECT {', '.join(names)} FROM ({right.sql})"
-        return Released(sql, cells, unique=frozenset(range(len(cells))) if distinct else None)
-    sql = f"SELECT {', '.join(mine)} FROM ({left.sql}) UNION ALL SELECT {', '.join(theirs)} FROM ({right.sql})"
-    return Released(sql, cells, (*left.rows, *right.rows))

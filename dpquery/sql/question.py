@@ -26,7 +26,7 @@ from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, scratch, view
 from dpquery.sql.nested import check_flat, read_by
-from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released, united
+from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released
 from dpquery.sql.publicvalues import values
 from dpquery.sql.select import query, relation, tables
 from dpquery.sql.semi import reads_outside
@@ -34,6 +34,7 @@ from dpquery.sql.sides import Bound, Open, Released
 from dpquery.sql.stars import star, unfolded
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses
 from dpquery.sql.titles import title
+from dpquery.sql.united import united
 from dpquery.sql.windows import window
 
 SET = ("with_", "this", "expression", "distinct", "order", "limit", "offset")

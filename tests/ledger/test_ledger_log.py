@@ -126,6 +126,14 @@ def test_an_analyst_sees_the_own_lines(shop: Shop) -> None:
     assert [line.body["analyst"] for line in opened.entries("bob")] == ["bob"]
 
 
+def test_an_analyst_sees_no_lines_of_the_shared_account(shop: Shop) -> None:
+    opened = shop.begin(analysts={"alice": ("4", "0"), "default": ("4", "0")})
+    for name in ("alice", "default", "unlisted", "other"):
+        opened.charge(name, laplace("0.1"), {})
+    for name in ("alice", "default", "unlisted"):
+        assert [line.body["analyst"] for line in opened.entries(name)] == [name]
+
+
 def test_balance_is_the_contract_of_the_doors(shop: Shop) -> None:
     opened = shop.begin(budget=("4", "1e-6"))
     opened.charge("default", gaussian("0.01"), {})

@@ -180,6 +180,18 @@ def test_groups_reserve_for_their_members(shop: Shop) -> None:
     assert "group `team`" in error.message
 
 
+@pytest.mark.parametrize("bob", ["3", "1"])
+def test_who_joins_a_group_takes_the_largest_cap_from_its_room(shop: Shop, bob: str) -> None:
+    """No cap grows, and the data set's budget holds; but what bob had before counts in the group that he joins."""
+    both = {"alice": ("3", "0"), "bob": ("3", "0")}
+    opened = shop.begin(analysts=both, groups={"team": (("4", "0"), ("alice",))})
+    opened.charge("bob", laplace("3"), {})
+    error = failure(shop, analysts={**both, "bob": (bob, "0")}, groups={"team": (("4", "0"), ("alice", "bob"))})
+    assert error.code == "CAPS_EXCEED_BUDGET"
+    assert "add up to 6, above the cap of group `team` of 4" in error.message
+    shop.open(shop.schema(analysts=both, groups={"team": (("6", "0"), ("alice", "bob"))}))
+
+
 def test_oversubscribed_groups_bind_their_members_together(shop: Shop) -> None:
     opened = shop.begin(oversubscribe=True, analysts={"alice": ("3", "0"), "bob": ("3", "0")}, groups={"team": (("4", "0"), ("alice", "bob"))})
     opened.charge("alice", laplace("3"), {})

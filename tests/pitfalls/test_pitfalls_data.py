@@ -100,13 +100,17 @@ def test_a11_a_copy_that_keeps_size_and_time_is_seen(schema: Path, tmp_path: Pat
         assert code(session, "SELECT count(*) FROM visits") == "DATA_NOT_REGISTERED"
 
 
-def test_a11_data_that_changes_while_a_query_runs_is_charged_and_withheld(schema: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("registered", [False, True])
+def test_a11_data_that_changes_while_a_query_runs_is_charged_and_withheld(schema: Path, registered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a version that its owner registered as well: what was charged names the one before."""
     with people.opened(schema) as (session,):
         run = session.backend.run
 
         def meanwhile(*given: object) -> object:
             found = run(*given)  # type: ignore[arg-type]
             rewrite(schema, "INSERT INTO visits VALUES (1000, 1, 'SECRET-VALUE')")
+            if registered:
+                assert check(schema, register=True).version == 2
             return found
 
         monkeypatch.setattr(session.backend, "run", meanwhile)
