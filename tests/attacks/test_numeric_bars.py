@@ -49,7 +49,7 @@ def coverage(session: Session, mechanism: str, epsilon: str, output: str, size: 
     """(how many bars hold the value before noise, as a share; how many have no ends; the narrowest noise in released units), sums times `size`."""
     clause = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = {mechanism}, {limit} = 3)"
     sql = f"{clause} {output} AS x FROM people JOIN orders USING (pid)"
-    prepared = session._prepare(sql, asking.call(epsilon, "1e-6", None, None), "duckdb")
+    prepared = session._prepare(sql, asking.call(epsilon=epsilon, delta="1e-6"), "duckdb")
     release, how, priced = prepared.blocks[0].release, prepared.question.post, prepared.blocks[0].priced
     sums = [column[0] * size for column in session.backend.run(prepared.blocks[0].lowered, (), len(release.table.parts)).sums]
     table = post.run(how, {FIRST: answer.columns(Noisy(((),), tuple((s,) for s in sums)), release)}, session.schema.limits)
@@ -113,7 +113,7 @@ def test_bars_of_arithmetic_never_cover_less(session: Session, mechanism: str, o
 def test_the_expected_error_is_half_the_bar(session: Session, mechanism: str, epsilon: str, output: str) -> None:
     """What EXPLAIN says beforehand: 95% of errors are at most that, and not by much."""
     sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = {mechanism}, max_rows_per_group = 3) {output} AS x FROM people JOIN orders USING (pid)"
-    prepared = session._prepare(sql, asking.call(epsilon, "1e-6", None, None), "duckdb")
+    prepared = session._prepare(sql, asking.call(epsilon=epsilon, delta="1e-6"), "duckdb")
     said = session.explain(sql, epsilon=epsilon, delta="1e-6").as_dict()["releases"][0]["expected_error"]
     keys = tuple((i,) for i in range(DRAWS))
     many = replace(prepared.blocks[0].release, keys=ListedKeys(keys, ""))

@@ -73,7 +73,7 @@ def engine() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def worst(session: Session, con: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Sensitivity, dict[str, int], float]]:
     """For each part the claim, the largest norms that any unit reaches, and the share of Laplace noise's claimed rho that is reached."""
-    release = session._prepare(sql, asking.call(1, "1e-6", None, None), "duckdb").blocks[0].release
+    release = session._prepare(sql, asking.call(epsilon=1, delta="1e-6"), "duckdb").blocks[0].release
     lowered = lower(release, 1)
     for rel in walk(release.table.input):
         if isinstance(rel, Lookup):

@@ -212,7 +212,7 @@ def _sums(folder: Path, adjacency: str, unit: str, shapes: Mapping[str, str]) ->
     session = open_session(made(folder, adjacency, unit))
     try:
         for sql in shapes.values():
-            prepared = session._prepare(sql, asking.call(None, None, None, None), "duckdb")
+            prepared = session._prepare(sql, asking.call(), "duckdb")
             table = prepared.blocks[0].release.table
             yield prepared, session.backend.run(lower(prepared.blocks[0].release, SALT), tuple(key.type for key in table.keys), len(table.parts))
     finally:

@@ -54,7 +54,7 @@ def opened(folder: Path, unit: str = "high") -> tuple[Session, Session]:
 
 
 def exactly(session: Session, sql: str) -> tuple[Prepared, Exact]:
-    prepared = session._prepare(sql, asking.call(None, None, None, None), "duckdb")
+    prepared = session._prepare(sql, asking.call(), "duckdb")
     table = prepared.blocks[0].release.table
     return prepared, session.backend.run(lower(prepared.blocks[0].release, SALT), tuple(key.type for key in table.keys), len(table.parts))
 

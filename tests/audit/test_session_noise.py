@@ -89,6 +89,6 @@ def test_noise_is_drawn_once_by_what_was_charged(session: Session, seen: Seen, s
 
 
 def test_every_kind_of_noise_is_looked_at(session: Session) -> None:
-    asked = [session._prepare(SHAPES[shape], asking.call(None, None, None, None), "duckdb").blocks[0].priced for shape in ASKED]
+    asked = [session._prepare(SHAPES[shape], asking.call(), "duckdb").blocks[0].priced for shape in ASKED]
     assert {one.mechanism for priced in asked for one in priced.noises} == set(Mechanism)
     assert {priced.threshold is None for priced in asked} == {True, False}

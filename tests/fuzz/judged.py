@@ -114,7 +114,7 @@ class Judge:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             with timed():
-                prepared = self.session._prepare(text, asking.call(None, None, None, None), dialect)
+                prepared = self.session._prepare(text, asking.call(), dialect)
                 for text_above in (prepared.question.post.sql, *(feed.sql for block in prepared.blocks for feed in block.feeds)):
                     texts.check_noisy(self.backend.shape(text_above), text_above)
                 if run:

@@ -64,7 +64,7 @@ def prepared(made: World, backend: Inside, text: str, salt: int, down: Lower = l
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
     (draft,) = [block.draft for block in question.blocks]
-    ask, _ = asking.asks(question, asking.call(None, None, None, None), made.schema)
+    ask, _ = asking.asks(question, asking.call(), made.schema)
     release = settled(draft, facts([draft], backend)[0], ask, made.schema.adjacency)
     priced = calibrate(release, ask, made.schema.adjacency)
     lowered = down(release, salt)

@@ -80,7 +80,7 @@ class Ready:
 def prepared(made: World, backend: Inside, text: str, salt: int) -> Ready:
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
-    whole, asks = asking.asks(question, asking.call(None, None, None, None), made.schema)
+    whole, asks = asking.asks(question, asking.call(), made.schema)
     drafts = [block.draft for block in question.blocks]
     releases = tuple(bound(d, f, made.schema.adjacency) for d, f in zip(drafts, facts(drafts, backend), strict=True))
     billed = bill(releases, asks, whole, made.schema.adjacency)

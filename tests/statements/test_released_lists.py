@@ -37,7 +37,7 @@ def data_set(seed: int) -> World:
 def prepared(made: World, backend: Inside, text: str, salt: int) -> Prepared:
     """What the engine does before it reads a private row."""
     question = read(text, made.schema, now=NOW)
-    whole, asks = asking.asks(question, asking.call(None, None, None, None), made.schema)
+    whole, asks = asking.asks(question, asking.call(), made.schema)
     drafts = [block.draft for block in question.blocks]
     releases = [bound(d, f, made.schema.adjacency) for d, f in zip(drafts, facts(drafts, backend), strict=True)]
     billed = bill(releases, asks, whole, made.schema.adjacency)
