@@ -218,16 +218,16 @@ def test_files_that_are_not_what_they_should_be(suffix: str, harm: Callable[[Pat
 def test_a_locked_ledger_is_waited_for_then_told(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpquery.engine.session.open_ledger", partial(ledgers.open, wait=0.1))
     with people.opened(fresh) as (one,):
-        one.query(COUNT, epsilon="0.1")
+        one.query(COUNT, epsilon="0.1", fresh=True)
         con = sqlite3.connect(fresh.with_suffix(".ledger"), isolation_level=None)
         con.execute("BEGIN IMMEDIATE")
         with pytest.raises(Fault) as failed:
-            one.query(COUNT, epsilon="0.1")
+            one.query(COUNT, epsilon="0.1", fresh=True)
         con.execute("ROLLBACK")
         con.close()
         assert (failed.value.code, failed.value.entry) == ("LEDGER_LOCKED", None)
         assert "nothing was charged" in failed.value.message
-        assert one.query(COUNT, epsilon="0.1").table.num_rows == 1
+        assert one.query(COUNT, epsilon="0.1", fresh=True).table.num_rows == 1
         assert str(one.budget().spent.epsilon) == "0.2"
 
 
@@ -249,12 +249,12 @@ def test_an_exhausted_budget_says_what_is_left(fresh: Path) -> None:
     with people.opened(fresh) as (one,):
         one.query(COUNT, epsilon="1.5")
         with pytest.raises(OverBudget) as failed:
-            one.query(COUNT, epsilon="0.6")
+            one.query(COUNT, epsilon="0.6", fresh=True)
         assert (failed.value.code, failed.value.exit_status) == ("OVER_BUDGET", 3)
         assert "epsilon 0.5" in str(failed.value.instead)
-        assert one.query(COUNT, epsilon="0.5").table.num_rows == 1
+        assert one.query(COUNT, epsilon="0.5", fresh=True).table.num_rows == 1
         with pytest.raises(OverBudget):
-            one.query(COUNT, epsilon="1e-6")
+            one.query(COUNT, epsilon="1e-6", fresh=True)
         assert str(one.budget().spent.epsilon) == "2"
 
 
@@ -293,7 +293,7 @@ LINES = [
     (("SELECT sum(amount) FROM visits",), 2, "MISSING_BOUNDS"),
     ((COUNT, "--epsilon=-1"), 2, "BAD_PRICE"),
     ((COUNT, "--epsilon=2", "--analyst=bob"), 0, None),
-    ((COUNT, "--epsilon=2", "--analyst=bob"), 3, "OVER_BUDGET"),
+    ((COUNT, "--epsilon=2", "--analyst=bob", "--fresh"), 3, "OVER_BUDGET"),
 ]
 
 

@@ -23,7 +23,7 @@ class Gate:
     """The gate of one ledger file, used by one thread at a time."""
 
     def __init__(self, ledger: Path) -> None:
-        self._place = ledger.with_name(ledger.name + SUFFIX)
+        self._place = ledger.parent / (ledger.name + SUFFIX)
         self._handle: int | None = None
         self._process = os.getpid()
         self._since: float | None = None  # when it was first found shut

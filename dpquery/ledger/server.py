@@ -16,7 +16,7 @@ OLDEST: Final = 150000  # server_version_num
 IDLE: Final = 60_000  # milliseconds after which the server ends a transaction whose client does nothing: it would keep all others out
 SETTINGS: Final = ("server_version_num", "fsync", "full_page_writes", "synchronous_commit", "server_encoding", "transaction_read_only")
 WAITED: Final = frozenset({"55P03", "40P01", "40001", "57014"})  # lock timeout, deadlock, serialisation, cancelled
-CORRUPT: Final = ("21", "22", "23", "42", "P00", "XX")  # classes of errors that the ledger's own tables do not give
+CORRUPT: Final = ("21", "22", "23", "42", "P", "XX")  # classes of errors that the ledger's own tables do not give
 
 
 def driver() -> ModuleType:

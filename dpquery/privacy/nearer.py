@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import assert_never
 
 from dpquery.aggregates import byrank, quantile
 from dpquery.aggregates.byrank import BY_RANK, FINEST
 from dpquery.aggregates.quantile import MOST_NUMBERS, QUANTILE, Reach, loss
 from dpquery.plan.draft import Draft
-from dpquery.plan.release import Ask, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
+from dpquery.plan.extent import numbers
+from dpquery.plan.release import Ask, Release
 from dpquery.privacy.cost import calibrate
 from dpquery.privacy.resolve import MOST_KEYS, Facts, bound
 from dpquery.values.types import Adjacency
@@ -39,27 +39,13 @@ def settled(draft: Draft, facts: Facts, ask: Ask, adjacency: Adjacency, together
         return _noted(counted, dict.fromkeys(places, f"{WAYS[False]}: too fine a fraction for a choice by rank"))
     asks = (replace(one, card=BY_RANK) if one.card == QUANTILE.name else one for one in draft.asks)
     ranked = bound(replace(draft, asks=tuple(asks)), facts, adjacency)
-    if _numbers(ranked) > MOST_NUMBERS:
+    if numbers(ranked, MOST_KEYS, ranked.ranked) > MOST_NUMBERS:
         return _noted(counted, dict.fromkeys(places, f"{WAYS[False]}: too many groups for choices by rank"))
     tree, choice = (_reach(one, places, ask, adjacency, doubt) for one in (counted, ranked))
     nearer = loss(choice) < loss(tree)
     have, other = (choice, tree) if nearer else (tree, choice)
     notes = {i: _why(nearer, *map(max, both)) for i, *both in zip(places, have, other, strict=True)}
     return _noted(ranked if nearer else counted, notes)
-
-
-def _numbers(release: Release) -> int:
-    """How many scores there are over all groups, where these are listed; of one, where they are not."""
-    match release.keys:
-        case ListedKeys(rows=rows):
-            groups = len(rows)
-        case ReleasedKeys():
-            groups = MOST_KEYS
-        case NoKeys() | PrivateKeys():
-            groups = 1
-        case _:
-            assert_never(release.keys)
-    return groups * sum(release.table.parts[i].numbers for i in release.ranked)
 
 
 def _reach(release: Release, places: Sequence[int], ask: Ask, adjacency: Adjacency, doubt: Fraction) -> Sequence[Reach]:

@@ -10,6 +10,7 @@ from typing import assert_never
 from dpquery.aggregates import CARDS, Planned
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
+from dpquery.plan.extent import numbers
 from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, output, walk
 from dpquery.plan.release import (
     Aggregate,
@@ -39,6 +40,7 @@ from dpquery.values.types import Adjacency, Value
 LARGEST_FANOUT = 10_000  # public rows that one private row may meet in all
 FREE_FANOUT = 100  # beyond which the private input is capped
 MOST_KEYS = 10_000
+MOST_NUMBERS = 2**24  # noisy integers of a release: they are drawn and kept in the memory of who asks
 COUNT_OF_UNITS = Part(One(), Present())
 
 
@@ -71,10 +73,14 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     planned = [(ask, _planned(ask, limits, rel)) for ask in draft.asks]
     private = bool(draft.keys) and facts.keys is None and draft.listed is None
     parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, found in planned for part in found.parts)]))
-    aggregates = tuple(_aggregate(ask, found, parts) for ask, found in planned)
+    places = {part: i for i, part in enumerate(parts)}
+    aggregates = tuple(_aggregate(ask, found, places) for ask, found in planned)
     keys = _keys(draft, facts, parts)
     table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
+    if (many := numbers(release, MOST_KEYS)) > MOST_NUMBERS:
+        instead = "fewer or coarser groups, fewer quantiles, or several statements"
+        raise Refused("TOO_MANY_NUMBERS", f"the answer is made of {many:,} noisy numbers, more than {MOST_NUMBERS:,}", instead=instead)
     lemmas(release)
     return replace(release, warnings=_warnings(release, draft.contributions, facts.partial))
 
@@ -226,9 +232,9 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> P
     return CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
 
 
-def _aggregate(ask: AggregateAsk, found: Planned, parts: tuple[Part, ...]) -> Aggregate:
+def _aggregate(ask: AggregateAsk, found: Planned, places: Mapping[Part, int]) -> Aggregate:
     """The aggregate, with its parts numbered as the release has them."""
-    own = tuple(parts.index(part) for part in found.parts)
+    own = tuple(places[part] for part in found.parts)
     more = found.notes, found.cuts, found.less, found.quantile, found.values
     return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more)
 

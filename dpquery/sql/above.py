@@ -105,8 +105,10 @@ class Above(Lifter):
         same = replace(made, name="", label="", position=None)  # labels and places do not matter
         name = self.asked.setdefault(same, f"a{len(self.asks)}")
         if name == f"a{len(self.asks)}":
-            if sum(1 if one.other is None else PAIR for one in (*self.asks, made)) > MOST_AGGREGATES:
-                message = f"more than {MOST_AGGREGATES} aggregates, those of two columns counted {PAIR} times"
+            if sum(max(PAIR if one.other else 1, len(one.fractions)) for one in (*self.asks, made)) > MOST_AGGREGATES:
+                message = (
+                    f"more than {MOST_AGGREGATES} aggregates, those of two columns counted {PAIR} times, a list by its length"
+                )
                 raise self.statement.refuse("TOO_COMPLEX", message, node, "fewer aggregates, or several statements: the price is split among them")
             self.asks.append(replace(made, name=name))
         return exp.column(name, table="t")

@@ -18,7 +18,7 @@ from dpquery.accounting import textbook
 ROOT = Path(__file__).parents[2]
 TEXTBOOK = "dpquery.accounting.textbook"
 COMPARISON = "dpquery.accounting.comparison"
-COMPARING = {"dpquery/accounting/comparison.py", "dpquery/cli/account.py"}
+COMPARING = {"dpquery/accounting/comparison.py", "dpquery/cli/account.py", "dpquery/display/together.py"}
 PARTS = ("Formula", "Units", "Errors", "Source", "Ledger")
 
 

@@ -207,7 +207,7 @@ def test_every_aggregate_has_noise(ordinary: Session) -> None:
     """None is let through as it is, whatever stands beside it."""
     wide = "sum(oid, contribution_bounds_per_row => (0, 50))"
     sql = f"SELECT count(*) AS a, sum(qty) AS b, {wide} AS c, avg(price) AS d, count(DISTINCT note) AS e FROM orders"
-    answers = [rows(ordinary, sql)[0] for _ in range(6)]
+    answers = [rows(ordinary, sql, fresh=True)[0] for _ in range(6)]
     assert all(len(set(column)) > 1 for column in zip(*answers, strict=True))
     releases = explained(ordinary, sql)["releases"]
     assert len({part["aggregate"] for part in releases}) == 5

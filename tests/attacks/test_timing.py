@@ -161,7 +161,7 @@ def test_above_the_time_limit_there_is_one_moment_for_all(tmp_path: Path, stage:
             begun = stage.now()
             run((lambda s=seconds: stage.pass_by(s)) if error is None else raising(error, stage, seconds))  # type: ignore[misc]
             with contextlib.suppress(Fault):
-                session.query(QUICK)
+                session.query(QUICK, fresh=True)
             assert stage.now() == begun + 70
         assert session.budget().timeouts == 2
         session.close()
@@ -172,7 +172,7 @@ def test_refusals_before_the_charge_do_not_wait(session: Session, stage: Stage) 
     session.query(QUICK, epsilon="49.95")
     for sql, price in (("SELECT nothing FROM nowhere", "0.01"), ("SELECT max(s) FROM visits", "0.01"), (QUICK, "0"), (QUICK, "0.1")):
         with pytest.raises(Error):
-            session.query(sql, epsilon=price)
+            session.query(sql, epsilon=price, fresh=True)
     assert outcome(session) == ["charged", "released", *["refused"] * 4]
     assert stage.slept == [5]
 
@@ -187,7 +187,7 @@ def test_the_engine_is_gone_and_nothing_is_written_before_the_reply_leaves(sessi
     stage.asleep = asleep
     session.query(QUICK)
     assert seen == [(None, ["charged"])]
-    session.query(QUICK)
+    session.query(QUICK, fresh=True)
     assert outcome(session) == ["charged", "released"] * 2
 
 

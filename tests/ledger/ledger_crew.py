@@ -55,7 +55,7 @@ def forked(work: Callable[[], object]) -> Callable[[], object]:
 
 def opened(folder: Path) -> Ledger:
     shop = Shop(folder)
-    return shop.open(shop.schema(budget=("1", "0")), wait=30)
+    return shop.open(shop.schema(budget=("1", "0")), wait=300)
 
 
 def race(folder: Path, processes: int, charges: int, epsilon: str) -> list[object]:
