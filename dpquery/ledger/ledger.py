@@ -189,8 +189,12 @@ class Ledger:
             return known
         version = self.admitted(fingerprint())
         if version is not None:
-            self._write(lambda tx: versions.remember(tx, self.schema.scope, identity, version))
+            self.remember(identity, version)
         return version
+
+    def remember(self, identity: JSON, version: int) -> None:
+        """That version is at hand behind files of this identity."""
+        self._write(lambda tx: versions.remember(tx, self.schema.scope, identity, version))
 
     # ---- the log ---------------------------------------------------------------------------------------------------------------
 

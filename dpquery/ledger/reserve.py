@@ -9,7 +9,7 @@ from typing import Final
 
 from dpquery.errors import Fault, Refused, SchemaError
 from dpquery.ledger.amounts import ZERO, minus, plus, text, times
-from dpquery.ledger.model import DATASET, Account, Kind, Limit, Periods, Terms
+from dpquery.ledger.model import DATASET, Account, Amounts, Kind, Limit, Periods, Terms
 from dpquery.ledger.renewal import Unreserved
 from dpquery.schema.model import Caps, Schema
 
@@ -60,9 +60,11 @@ def changes(schema: Schema, accounts: Mapping[str, Account], moment: int) -> tup
 
     Given   each charge is an analyst's account's, which is (epsilon, delta)-DP at its largest cap, however its questions are chosen (B1).
     Claim   without `oversubscribe` and `unsafe_testing`, the largest caps of all analysts that ever were add up to at most the data set's, so that
-            all answers together are DP at the data set's largest cap. (With the former, the data set's own sums are filtered by B1.)
-    Proof   An account is never dropped, its largest cap never falls, and wherever one is new or larger the sum is tested again. Accounts asked in
-            turn, each question chosen after all answers, are interactive mechanisms side by side, which compose by adding up epsilons and deltas.
+            all answers together are DP at the data set's largest cap; those of a group's members likewise, at the group's. (With the former, the
+            data set's own sums, and each group's, are filtered by B1.)
+    Proof   An account is never dropped, leaves no group once it has spent, its largest cap never falls, and wherever one is new or larger, or joins,
+            the sum is tested again. Accounts asked in turn, each question chosen after all answers, are interactive mechanisms side by side,
+            which compose by adding up epsilons and deltas.
     Tight   What is left can be taken and spent: test_a_new_account_gets_what_is_left, test_a_raised_budget_makes_room
     Source  Vadhan and Zhang 2023; Lyu 2022 (concurrent composition); docs/pitfalls.md B3, B6, N3.
     """
@@ -70,6 +72,8 @@ def changes(schema: Schema, accounts: Mapping[str, Account], moment: int) -> tup
     found = tuple((_recapped(accounts[w.key], w, moment), False) if w.key in accounts else (w, True) for w in wanted)
     changed = tuple((account, new) for account, new in found if new or account != accounts[account.key])
     if not schema.oversubscribe and not schema.unsafe_testing:
+        for account, _ in changed:
+            _stays(account, accounts.get(account.key))
         after = {**accounts, **{account.key: account for account, _ in found}}
         _reserved(after, {a.key for a, new in changed if new or _grew(a, accounts[a.key])})
     return changed
@@ -109,6 +113,13 @@ def _wanted(schema: Schema, moment: int) -> Iterator[Account]:
 def _new(kind: Kind, name: str, group: str | None, caps: Caps, tested: bool) -> Account:
     cap = Limit(caps.epsilon, caps.delta)
     return Account(key_of(kind, name), kind, name, group, tested, cap, cap, delta_conv=times(caps.delta, HALF))
+
+
+def _stays(account: Account, before: Account | None) -> None:
+    """SchemaError where an account leaves a group whose cap binds what it spent: another member could spend as much again."""
+    if before is not None and before.group not in (None, account.group) and before.lifetime != Amounts():
+        message = f"`{account.name}` has spent from the cap of group `{before.group}`, and stays its member"
+        raise SchemaError("MEMBER_LEAVES", message, instead=f"keep `{account.name}` among the members of `{before.group}`, or out of `analysts`")
 
 
 def _grew(account: Account, before: Account) -> bool:

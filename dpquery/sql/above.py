@@ -106,9 +106,7 @@ class Above(Lifter):
         name = self.asked.setdefault(same, f"a{len(self.asks)}")
         if name == f"a{len(self.asks)}":
             if sum(max(PAIR if one.other else 1, len(one.fractions)) for one in (*self.asks, made)) > MOST_AGGREGATES:
-                message = (
-                    f"more than {MOST_AGGREGATES} aggregates, those of two columns counted {PAIR} times, a list by its length"
-                )
+                message = f"more than {MOST_AGGREGATES} aggregates, those of two columns counted {PAIR} times, a list by its length"
                 raise self.statement.refuse("TOO_COMPLEX", message, node, "fewer aggregates, or several statements: the price is split among them")
             self.asks.append(replace(made, name=name))
         return exp.column(name, table="t")

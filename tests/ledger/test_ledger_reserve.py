@@ -192,6 +192,21 @@ def test_who_joins_a_group_takes_the_largest_cap_from_its_room(shop: Shop, bob: 
     shop.open(shop.schema(analysts=both, groups={"team": (("6", "0"), ("alice", "bob"))}))
 
 
+def test_who_has_spent_leaves_no_group(shop: Shop) -> None:
+    """The one put in its place would spend the group's cap once more, with nothing to see in the log."""
+    both = {"alice": ("1", "0"), "bob": ("1", "0")}
+    opened = shop.begin(analysts=both, groups={"team": (("1", "0"), ("alice",))})
+    shop.open(shop.schema(analysts=both, groups={"team": (("1", "0"), ("bob",))}))
+    shop.open(shop.schema(analysts=both, groups={"team": (("1", "0"), ("alice",))}))
+    opened.charge("alice", laplace("0.01"), {})
+    for groups in ({"team": (("1", "0"), ("bob",))}, {"team": (("1", "0"), ())}, {}):
+        error = failure(shop, analysts=both, groups=groups)
+        assert error.code == "MEMBER_LEAVES"
+        assert "`alice` has spent from the cap of group `team`" in error.message
+    error = failure(shop, analysts={"bob": ("1", "0")}, groups={"team": (("1", "0"), ("bob",))})
+    assert error.code == "CAPS_EXCEED_BUDGET"
+
+
 def test_oversubscribed_groups_bind_their_members_together(shop: Shop) -> None:
     opened = shop.begin(oversubscribe=True, analysts={"alice": ("3", "0"), "bob": ("3", "0")}, groups={"team": (("4", "0"), ("alice", "bob"))})
     opened.charge("alice", laplace("3"), {})

@@ -266,7 +266,12 @@ TABLE: dict[str, Pitfall] = {
         "A stored answer serves the account that was shown it, for nothing; others under `share_answers`, at exactly the price that it cost.",
         (
             *_in("pitfalls_accounts", "b5_n12_a_stored_answer_serves_the_account_that_was_shown_it"),
-            *_in("pitfalls_stored", "b5_a_shared_answer_is_sold_at_exactly_its_price", "b5_every_spelling_shows_the_same_release"),
+            *_in(
+                "pitfalls_stored",
+                "b5_a_shared_answer_is_sold_at_exactly_its_price",
+                "b5_every_spelling_shows_the_same_release",
+                "b5_whether_others_ask_shows_in_no_price",
+            ),
             *_in("ledger_stored", "a_shared_answer_costs_its_whole_price", "a_stored_answer_is_sold_at_its_price_alone"),
         ),
     ),
@@ -275,7 +280,7 @@ TABLE: dict[str, Pitfall] = {
         "`default` is one shared account; members' caps fit into their group's, all into the data set's.",
         (
             *_in("pitfalls_accounts", "b6_unlisted_names_share_one_account"),
-            *_in("ledger_reserve", "groups_reserve_for_their_members", "caps_must_fit_when_the_ledger_is_made"),
+            *_in("ledger_reserve", "groups_reserve_for_their_members", "caps_must_fit_when_the_ledger_is_made", "who_has_spent_leaves_no_group"),
             *_in("ledger_grants", "a_grant_fits_into_what_the_data_set_and_the_group_have_left"),
             *_in("ledger_periods", "members_renew_out_of_their_groups_cap_and_others_not"),
         ),

@@ -95,6 +95,19 @@ def test_b5_every_spelling_shows_the_same_release(ordinary: Path, tmp_path: Path
     assert session.budget().entries == entries + 1
 
 
+def test_b5_whether_others_ask_shows_in_no_price(ordinary: Path, tmp_path: Path, asking: Callable[..., Session]) -> None:
+    """Files that look new were known again as soon as anybody had asked: what an account was told to pay told of that."""
+    schema = people.copied(ordinary, tmp_path / "kept")
+    bob, other = asking(schema, "bob"), asking(schema)
+    bob.query(COUNT, epsilon="0.1", delta=0)
+    schema.with_suffix(".duckdb").touch()
+    before = bob.explain(COUNT, epsilon="0.1", delta=0).as_dict()["now"], bob.what_if(COUNT, epsilon="0.1", delta=0)
+    other.query("SELECT count(DISTINCT pid) FROM visits", epsilon="0.1", delta=0)
+    assert before == (bob.explain(COUNT, epsilon="0.1", delta=0).as_dict()["now"], bob.what_if(COUNT, epsilon="0.1", delta=0))
+    assert stored(bob.query(COUNT, epsilon="0.1", delta=0))
+    assert bob.explain(COUNT, epsilon="0.1", delta=0).as_dict()["now"]["stored"]
+
+
 def test_b5_a_shared_answer_is_sold_at_exactly_its_price(sharing: Path, tmp_path: Path, asking: Callable[..., Session]) -> None:
     """Bob asks for less than Alice paid: hers would be a leak at his price, and at hers not what he agreed to. At her price he is shown hers."""
     schema = people.copied(sharing, tmp_path / "kept")

@@ -36,6 +36,6 @@ def test_scores_of_many_groups_are_refused_before_the_charge(con: Any) -> None:
     """Each choice has a score of each bin in each group: hundreds of millions were made in the memory of who asks, after the charge."""
     options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = exponential, epsilon = 1)"
     with pytest.raises(Refused) as refused:
-        con.explain(f"SELECT {options} floor(amount * 4) AS step, quantile_cont(amount, [{FINE}]) FROM orders WHERE amount >= 0 AND amount < 100 GROUP BY step")
+        con.explain(f"SELECT {options} floor(amount * 4) AS step, quantile_cont(amount, [{FINE}]) FROM orders WHERE amount < 100 GROUP BY step")
     assert refused.value.code == "TOO_MANY_NUMBERS"
     assert str(refused.value.instead).startswith("fewer or coarser groups")
