@@ -15,7 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
-from dpquery.sql import abroad, indexed, namedwindows, parameters, quantiles, shorthand
+from dpquery.sql import abroad, dollars, indexed, namedwindows, parameters, quantiles, shorthand
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
@@ -85,7 +85,7 @@ def _tokens(text: str, reader: Dialect) -> list[Token]:
     if (odd := next((i for i, c in enumerate(text) if "\ud800" <= c <= "\udfff"), None)) is not None:
         raise _syntax("half a character (a surrogate), which cannot be passed on", text, _at(text, odd))
     try:
-        tokens = list(reader.tokenize(text))
+        tokens = dollars.tokens(text, reader)
     except SqlglotError:
         raise _syntax("a quotation mark or comment that is never closed", text, _unclosed(text)) from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:

@@ -208,7 +208,7 @@ def _number(value: int | float | Decimal) -> exp.Expr:
     size = abs(value)
     text = f"{size!r}{'' if 'e' in repr(size) else 'e0'}" if isinstance(size, float) else f"{size:f}" if isinstance(size, Decimal) else str(size)
     made = exp.Literal.number(text)
-    return exp.Paren(this=exp.Neg(this=made)) if math.copysign(1, value) < 0 and value else made
+    return exp.Paren(this=exp.Neg(this=made)) if value < 0 else made
 
 
 def _cast(text: str, kind: str) -> exp.Expr:

@@ -59,6 +59,33 @@ def test_numbers_may_be_used_twice_and_signs_stay_with_them() -> None:
     assert found["rel"] == "users where and(gt(age, 3), lt(age, 3))"
 
 
+SIDE_BY_SIDE = [
+    ("age IN ($1,$2)", [30, 40], "age IN (30, 40)"),
+    ("age > $a+$a", {"a": 3}, "age > 3 + 3"),
+    ("age IN ($s,$s)", {"s": 3}, "age IN (3, 3)"),
+    ("(age>$a)AND(age<$a)", {"a": 3}, "age > 3 AND age < 3"),
+    ("city='$$'OR city IN($1,$1)", ["x"], "city = '$$' OR city IN ('x', 'x')"),
+    ("age IN ($é,/*$$*/$_1) --$", {"é": 1, "_1": 2}, "age IN (1, 2)"),
+    ("city IN ($1,$2)", ["$a$", "$$ OR TRUE"], "city IN ('$a$', '$$ OR TRUE')"),
+]
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+@pytest.mark.parametrize(("where", "given", "plain"), SIDE_BY_SIDE)
+def test_two_dollars_without_a_space_between_are_two_parameters(where: str, given: Given, plain: str, dialect: str) -> None:
+    shape = "SELECT COUNT(*) AS n FROM users WHERE {}"
+    assert summary(ask(shape.format(where), given, dialect)) == summary(ask(shape.format(plain), None, dialect))
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+@pytest.mark.parametrize("value", ["$$x$$", "$a$x$a$", "$a$'$a$", "$é$ $1,$1 $é$", "$a+$a$ OR $a", "$1,$$' OR TRUE --$$", "$a$x", "$1$x$1$"])
+def test_a_text_between_dollars_is_no_parameter(value: str, dialect: str) -> None:
+    for given in (["x"], {"a": "x"}, None):
+        with pytest.raises(Refused) as caught:
+            ask(f"SELECT COUNT(*) AS n FROM users WHERE city = {value}", given, dialect)
+        assert caught.value.code in ("SYNTAX", "PARAMETER", "UNSUPPORTED_EXPRESSION"), caught.value
+
+
 def test_the_clause_takes_them() -> None:
     sql = (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = ?, noise = ?) "
@@ -73,6 +100,16 @@ def test_the_clause_takes_them() -> None:
 
 
 WRONG = [
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [10**400], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [-(10**400)], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [2**1600 - 1], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [10**310], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [Decimal(10) ** 399], "BAD_LITERAL"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [10**5000], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [float("-inf")], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [Decimal("sNaN")], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE city = ?", [b"a"], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE city = ?", ["x" * 200_000], "TOO_COMPLEX"),
     ("SELECT COUNT(*) FROM users WHERE age > ?", None, "PARAMETER"),
     ("SELECT COUNT(*) FROM users WHERE age > ?", [1, 2], "PARAMETER"),
     ("SELECT COUNT(*) FROM users WHERE age > ? AND age < ?", [1], "PARAMETER"),
