@@ -78,7 +78,7 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     keys = _keys(draft, facts, parts)
     table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
-    if (many := numbers(release, MOST_KEYS)) > MOST_NUMBERS:
+    if (many := numbers(release, 1)) > MOST_NUMBERS:
         instead = "fewer or coarser groups, fewer quantiles, or several statements"
         raise Refused("TOO_MANY_NUMBERS", f"the answer is made of {many:,} noisy numbers, more than {MOST_NUMBERS:,}", instead=instead)
     lemmas(release)
