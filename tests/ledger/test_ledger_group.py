@@ -174,7 +174,7 @@ def test_who_waits_is_interrupted(taken: bool, shop: Shop, monkeypatch: pytest.M
 
     def interrupted(event: threading.Event, timeout: float | None = None) -> bool:
         if threading.current_thread().name == "waits" and timeout is None:
-            while taken and not store._group._members[-1].taken:
+            while taken and (members := [*store._group._members]) and not members[-1].taken:
                 time.sleep(0.001)
             raise KeyboardInterrupt
         return wait(event, timeout)

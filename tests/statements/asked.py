@@ -13,6 +13,7 @@ import duckdb
 from inside import Inside
 from worlds import World
 
+from dpquery.engine.receipt import JSON
 from dpquery.engine.session import Prepared, Session
 from dpquery.errors import Error, Fault
 from dpquery.ledger import Ledger, create
@@ -41,6 +42,9 @@ class Door(Session):
 
     def _version(self, ledger: Ledger) -> int:
         return 1
+
+    def _looked_at(self) -> JSON:
+        return ["files"]
 
 
 def files(made: World, catalogue: str, folder: Path) -> Path:
