@@ -152,16 +152,19 @@ def test_nor_do_many_choices(
     assert power is not None or shape not in SHARP[adjacency], "where a unit reaches the claim, a fifth of the scale would not be found out"
 
 
+TRIES = 5  # releases are random, and so is whether as few of them find it out
+
+
 @pytest.mark.parametrize("adjacency", VERSIONS)
 def test_a_choice_of_half_the_scale_is_found_out(made: Mapping[str, Mapping[str, Pair]], adjacency: str) -> None:
     """Power: twice the epsilon that is charged; and where pairs reach the claim, three quarters of the scale too."""
     for shape in SHARP[adjacency]:
         pair = made[adjacency][shape]
         priced = pair.prepared.blocks[0].priced
-        assert any(one.broken for one in audited(pair, scaled(priced, Fraction(1, 2)))), shape
+        assert any(one.broken for _ in range(TRIES) for one in audited(pair, scaled(priced, Fraction(1, 2)))), shape
         if priced.price.epsilon is not None:
             assert loss(pair) > 0.99 * float(priced.price.epsilon)
-            assert any(one.broken for one in audited(pair, scaled(priced, Fraction(3, 4)))), shape
+            assert any(one.broken for _ in range(TRIES) for one in audited(pair, scaled(priced, Fraction(3, 4)))), shape
 
 
 def test_the_price_of_monotone_scores_under_replace_one_is_found_out(made: Mapping[str, Mapping[str, Pair]], monkeypatch: pytest.MonkeyPatch) -> None:
