@@ -147,14 +147,14 @@ class Session:
     def _stored(self, prepared: Prepared) -> bool:
         """Whether the account has seen an answer that serves; not where the data is out of reach, or was not looked at yet."""
         try:
-            version = self.ledger.version_of(self._looked_at(), str)
+            version = self.ledger.looked_at(self._looked_at())
         except Error:
             return False
         return version is not None and recall.free(recall.asked(prepared, self.schema, version), prepared, self.schema, self.ledger, self.analyst)
 
     def _seen(self, sql: str, dialect: str) -> pa.Table | None:
         """The answer to a statement, at whatever price, that the account has seen; None where it has seen none. Nothing is charged or run."""
-        version = self.ledger.version_of(self._looked_at(), str)
+        version = self.ledger.looked_at(self._looked_at())
         one = self._prepare(sql, asking.Call(epsilon=ANY), dialect)
         if version is None or not self._stored(one):
             return None
@@ -332,8 +332,9 @@ class Session:
                 "the data, as this schema describes it, is not a version that its owner registered",
                 instead="the owner runs `dpquery check --register`",
             )
-        if ledger.version_of(self._looked_at(), str) is None:
-            ledger.remember(self._looked_at(), version)
+        own = self._looked_at()
+        if ledger.looked_at(own) is None:
+            ledger.remember(own, version)
         return version
 
     def _looked_at(self) -> JSON:

@@ -180,17 +180,16 @@ class Ledger:
         return self._read(lambda tx: versions.admitted(tx, self.schema.scope, fingerprint))
 
     def version_of(self, identity: JSON, fingerprint: Callable[[], str]) -> int | None:
-        """The number of the data version at hand, None where it is not admitted. `fingerprint` is called only for files not seen before.
+        """The number of the data version at hand, None where it is not admitted. `fingerprint` is called only for files not seen before;
+        `identity` is what changes whenever the files do (size, times, inode of each), as JSON."""
+        known = self.looked_at(identity)
+        if known is None and (known := self.admitted(fingerprint())) is not None:
+            self.remember(identity, known)
+        return known
 
-        `identity` is what changes whenever the files do (size, times, inode of each), as JSON.
-        """
-        known = self._read(lambda tx: versions.seen(tx, self.schema.scope, identity))
-        if known is not None:
-            return known
-        version = self.admitted(fingerprint())
-        if version is not None:
-            self.remember(identity, version)
-        return version
+    def looked_at(self, identity: JSON) -> int | None:
+        """The number of the data version that was last found behind files of this identity, None where none was."""
+        return self._read(lambda tx: versions.seen(tx, self.schema.scope, identity))
 
     def remember(self, identity: JSON, version: int) -> None:
         """That version is at hand behind files of this identity."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from dpquery.errors import Fault, Refused
-from dpquery.ledger import migrations, server, sqlite, tables
+from dpquery.ledger import faults, migrations, server, sqlite, tables
 from dpquery.ledger.group import Group
 from dpquery.ledger.presence import Presence
 from dpquery.ledger.store import Transaction
@@ -214,15 +214,15 @@ def exists(address: Address) -> Refused:
 def _checked(connection: Connection[Any]) -> None:
     found, known = migrations.ran(connection), [(one.number, one.digest) for one in migrations.known()]
     if found is None:
-        raise server.missing("there is no ledger in the database")
+        raise faults.missing("there is no ledger in the database; without a ledger")
     if len(found) > len(known) and found[: len(known)] == known:
-        raise Fault("LEDGER_FAILED", "the ledger was written by a newer dpquery", instead="upgrade dpquery")
+        raise faults.newer()
     if found != known[: len(found)]:
-        raise server.corrupt("the ledger is of no format that ever was")
+        raise faults.corrupt("the ledger is of no format that ever was")
     if found != known:
         _migrate(connection)
     if not migrations.intact(connection):
-        raise server.corrupt("the tables of the ledger were changed")
+        raise faults.corrupt("the tables of the ledger were changed")
 
 
 def _migrate(connection: Connection[Any]) -> None:

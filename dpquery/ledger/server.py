@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dpquery.errors import Error, Fault
 from dpquery.ledger.chain import MALFORMED
+from dpquery.ledger.faults import corrupt, failed, locked
 from dpquery.schema.address import Address
 
 if TYPE_CHECKING:
@@ -106,31 +107,3 @@ def doubtful() -> Fault:
         "the connection to the database broke in the moment of the charge; the log says whether it was charged, and no answer is given",
         instead="see to the server and the way there",
     )
-
-
-def locked() -> Fault:
-    """Others wrote all the time."""
-    return Fault("LEDGER_LOCKED", "the ledger is in use by another process; nothing was charged", instead="try again")
-
-
-def missing(what: str) -> Fault:
-    """No ledger there."""
-    return Fault(
-        "LEDGER_MISSING",
-        f"{what}; without a ledger no question is answered",
-        instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
-    )
-
-
-def corrupt(what: str) -> Fault:
-    """The ledger is not as it was written."""
-    return Fault(
-        "LEDGER_CORRUPT",
-        f"{what}; nothing was charged",
-        instead="the data owner runs `dpquery ledger verify`, and restores the ledger from its backup",
-    )
-
-
-def failed(what: str, instead: str) -> Fault:
-    """Something that the ledger needs is not so."""
-    return Fault("LEDGER_FAILED", f"the ledger failed: {what}; nothing was charged", instead=instead)

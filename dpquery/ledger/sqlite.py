@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from urllib.parse import quote
 
 from dpquery.errors import Fault
-from dpquery.ledger import attendance, formats
+from dpquery.ledger import attendance, faults, formats
 from dpquery.ledger.chain import MALFORMED
 from dpquery.ledger.gate import Gate
 from dpquery.ledger.group import Busy, Group
@@ -61,7 +61,7 @@ class SqliteStore:
                     if _code(error) not in LOCKED:
                         raise
             if time.monotonic() >= deadline:
-                raise _locked()
+                raise faults.locked()
             time.sleep((1 + secrets.randbelow(1000)) / 100_000)
 
     def write(self, work: Callable[[Transaction], T]) -> T:
@@ -153,7 +153,7 @@ class SqliteStore:
         if self._connection is None:
             self._connection, self._file = _connect(self.path), file
         elif file != self._file:
-            raise _corrupt("the ledger file was replaced while it was in use")
+            raise faults.corrupt("the ledger file was replaced while it was in use")
         return self._connection
 
     def _after_fork(self) -> None:
@@ -190,7 +190,7 @@ def _absolute(path: Path) -> Path:
     try:
         return path.absolute()
     except OSError:  # there is no current folder any more
-        raise _missing(path) from None
+        raise faults.missing(f"there is no ledger at {path}; without it") from None
 
 
 def _file(path: Path) -> tuple[int, int]:
@@ -198,7 +198,7 @@ def _file(path: Path) -> tuple[int, int]:
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing(path) from None
+        raise faults.missing(f"there is no ledger at {path}; without it") from None
     except OSError as error:
         raise _failed(error.strerror) from None
     if not stat.S_ISREG(found.st_mode):
@@ -206,14 +206,6 @@ def _file(path: Path) -> tuple[int, int]:
     if found.st_nlink > 1:  # SQLite keeps its locks and its log beside each name: two of them would not see each other
         raise _failed("its file has several names (hard links), of which only one may be left")
     return found.st_dev, found.st_ino
-
-
-def _missing(path: Path) -> Fault:
-    return Fault(
-        "LEDGER_MISSING",
-        f"there is no ledger at {path}; without it no question is answered",
-        instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
-    )
 
 
 def _tables(connection: sqlite3.Connection) -> Tables:
@@ -234,12 +226,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = _plain(path)
     try:
         if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
-            raise _corrupt("the file is not a ledger, or was cut short")
+            raise faults.corrupt("the file is not a ledger, or was cut short")
         version = _version(connection)
         if version > FORMAT:
-            raise Fault("LEDGER_FAILED", "the ledger was written by a newer dpquery", instead="upgrade dpquery")
+            raise faults.newer()
         if version < OLDEST:
-            raise _corrupt("the ledger is of no format that ever was")
+            raise faults.corrupt("the ledger is of no format that ever was")
         _durable(connection)
         if version < FORMAT:
             _upgrade(connection)
@@ -277,7 +269,7 @@ def _expect(connection: sqlite3.Connection, expected: Sequence[str]) -> None:
     """A Fault where the file's tables are not these."""
     found = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")]
     if sorted(found) != sorted(expected):
-        raise _corrupt("the tables of the ledger were changed")
+        raise faults.corrupt("the tables of the ledger were changed")
 
 
 def _durable(connection: sqlite3.Connection) -> None:
@@ -305,11 +297,11 @@ def _fault(error: Exception) -> Exception:
         case sqlite3.Error():
             return _of_sqlite(_code(error))
         case Busy():
-            return _locked()
+            return faults.locked()
         case OSError():
             return _failed(error.strerror)
         case _ if isinstance(error, MALFORMED):
-            return _corrupt("the ledger's content was changed from outside")
+            return faults.corrupt("the ledger's content was changed from outside")
         case _:
             return error
 
@@ -318,8 +310,8 @@ def _of_sqlite(code: int) -> Fault:
     if code == sqlite3.SQLITE_CANTOPEN or code in FAILED:
         return _failed("the file cannot be written, or its disk is full")
     if code in LOCKED:
-        return _locked()
-    return _corrupt("the ledger file is damaged")
+        return faults.locked()
+    return faults.corrupt("the ledger file is damaged")
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -327,21 +319,5 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _locked() -> Fault:
-    return Fault("LEDGER_LOCKED", "the ledger is in use by another process; nothing was charged", instead="try again")
-
-
-def _corrupt(what: str) -> Fault:
-    return Fault(
-        "LEDGER_CORRUPT",
-        f"{what}; nothing was charged",
-        instead="the data owner runs `dpquery ledger verify`, and restores the ledger from its backup",
-    )
-
-
 def _failed(what: str | None) -> Fault:
-    return Fault(
-        "LEDGER_FAILED",
-        f"the ledger failed: {what or 'input or output error'}; nothing was charged",
-        instead="see to the disk and the file's permissions",
-    )
+    return faults.failed(what or "input or output error", "see to the disk and the file's permissions")
