@@ -119,6 +119,18 @@ def backup(schema: SchemaFile, out: Annotated[Path, typer.Option(help="The file 
 
 
 @ledgers.command()
+def restored(schema: SchemaFile, reason: Annotated[str, typer.Option(help="Why, for the log.", metavar="TEXT")], ledger: LedgerPlace = None) -> None:
+    """Use a ledger that forgot.
+
+    One that was restored from a backup lacks what was charged since, and is refused. After this it is used again, and its log says so; what it
+    forgot was spent all the same: lower the caps by what that may be."""
+    from dpquery.engine import books
+
+    books.restored(schema, ledger, reason=reason)
+    stream.write("the ledger is used again; what it forgot was spent all the same: lower the caps by what that may be\n")
+
+
+@ledgers.command()
 def export(schema: SchemaFile, ledger: LedgerPlace = None) -> None:
     """Print the log as JSON Lines.
 

@@ -157,7 +157,9 @@ def _added(line: Logged) -> str:
             return f"period {body['period'] + 1}"
         case "lapsed":
             return f"no room for period {body['period'] + 1}"
-        case "registered":
+        case "restored":
+            return safe(f"forgot line {body['line']}: {body['reason']}")
+        case "registered" | "looked":
             return f"version {body['version']}"
         case "refused":
             return safe(str(body.get("code", "")))

@@ -37,15 +37,23 @@ def open_ledger(schema: str | Path, ledger: str | Path | None = None) -> Iterato
 def verify_ledger(
     schema: str | Path, ledger: str | Path | None = None, checkpoint: str | Path | None = None, key: str | None = None
 ) -> tuple[Finding, ...]:
-    """What is wrong with a ledger, one that cannot be opened too; nothing where all is well.
+    """What is wrong with a ledger, one that cannot be opened too; nothing where all is well. It is held against the mark beside the data.
 
     `checkpoint` is a file that holds a signed one; `key` what it is signed under. SchemaError for a file that cannot be read, Refused for no key.
     """
+    read = read_schema(path_of(schema))
     return ledgers.verify(
-        place_of(ledger, read_schema(path_of(schema))),
+        place_of(ledger, read),
+        schema=read,
         checkpoint=None if checkpoint is None else text_of(checkpoint),
         key=None if key is None else key_of(key),
     )
+
+
+def restored(schema: str | Path, ledger: str | Path | None = None, *, reason: str) -> None:
+    """The ledger is used again although it forgot what the mark beside the data knows of; the log keeps the reason. For the data owner."""
+    read = read_schema(path_of(schema))
+    ledgers.open(place_of(ledger, read), read, restored=reason).close()
 
 
 def grant(

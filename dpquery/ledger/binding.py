@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 from dpquery.errors import Fault, Refused
+from dpquery.ledger import mark
 from dpquery.schema.model import Schema
 
 SUFFIX: Final = ".ledger-id"
-_ID = re.compile(r"dpquery ledger ([0-9a-f]{32})\n(?:files (.+)\n)?")
+_ID = re.compile(rf"dpquery ledger ([0-9a-f]{{32}})\n(?:files (.+)\n)?{mark.LINE}?")
 _MAGIC = re.compile(r"[*?\[\]{}]")
 
 
@@ -62,11 +63,15 @@ def bind(schema: Schema, ledger: str) -> tuple[Path, ...]:
     written: list[Path] = []
     try:
         for place, pattern in _places(schema).items():
-            _write(place, f"dpquery ledger {ledger}\n" + (f"files {pattern}\n" if pattern else ""), written)
+            _write(place, _id(ledger, pattern), written)
     except BaseException:
         unbind(written)
         raise
     return tuple(written)
+
+
+def _id(ledger: str, pattern: str) -> str:
+    return f"dpquery ledger {ledger}\n" + (f"files {pattern}\n" if pattern else "") + mark.written(mark.NONE)
 
 
 def unbind(written: Sequence[Path]) -> None:

@@ -57,6 +57,12 @@ def proof(tx: Transaction, terms: Terms, entry: str) -> Proof:
     return Proof(row.id, bytes.fromhex(commitment(row.body)), row.seq - 1, tree.inclusion(leaves, row.seq - 1), _signed(tx, terms, leaves))
 
 
+def holds(tx: Transaction, head: tuple[int, str]) -> bool:
+    """Whether the log has that line, with that link to all before it."""
+    found = tx.rows(head[0], 1)
+    return bool(found) and (found[0].seq, found[0].link) == head
+
+
 def findings(tx: Transaction, note: str, by: Key) -> Iterator[Finding]:
     """How the log differs from what was signed: entries changed, moved, or cut off at the end, which nothing in the ledger itself can show."""
     try:

@@ -28,6 +28,16 @@ def corrupt(what: str) -> Fault:
     )
 
 
+def rolled_back(line: int, who: str) -> Fault:
+    """The ledger is in good order, and lacks what was charged: an older one lies in its place, or another copy was charged."""
+    return Fault(
+        "LEDGER_ROLLED_BACK",
+        f"the ledger forgot: {who} saw its entry {line:,}, which it does not have; an older ledger, or another copy of it, lies in its place; "
+        "nothing was charged",
+        instead="put the newest ledger back; where it is lost, its owner says so with `dpquery ledger restored --reason TEXT`",
+    )
+
+
 def failed(what: str, instead: str) -> Fault:
     """Something that the ledger needs is not so."""
     return Fault("LEDGER_FAILED", f"the ledger failed: {what}; nothing was charged", instead=instead)

@@ -11,11 +11,12 @@ from typing import Final, Self, TypeVar
 
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, Refused
-from dpquery.ledger import audit, binding, evidence, log, policy, replay, reserve, shown, stores, upkeep, versions
+from dpquery.ledger import audit, binding, evidence, faults, log, policy, replay, reserve, restoring, shown, stores, upkeep, verifying, versions
 from dpquery.ledger.chain import canonical, commitment
 from dpquery.ledger.checkpoint import Key
 from dpquery.ledger.entries import amounts_of, line, plain, refused
 from dpquery.ledger.evidence import Proof
+from dpquery.ledger.mark import Head, Mark
 from dpquery.ledger.model import DATASET, JSON, Account, Amounts, Balance, Entry, Finding, Kind, Limit, Logged, Outcome, Row, Terms
 from dpquery.ledger.room import Room
 from dpquery.ledger.shown import Kept, Stored
@@ -30,12 +31,13 @@ PAGE: Final = 1000  # lines of the log read at a time
 class Ledger:
     """An open ledger. Any number of threads may use it."""
 
-    def __init__(self, store: Store, schema: Schema, terms: Terms, reader: audit.Reader, mark: tuple[int, str]) -> None:
+    def __init__(self, store: Store, schema: Schema, terms: Terms, reader: audit.Reader, mark: Mark, head: Head) -> None:
         self.schema = schema
         self.terms = terms
         self._store = store
         self._reader = reader
         self._mark = mark
+        self._head = head  # the last line that this process saw
         self._seen: Transaction | None = None  # the transaction whose lines were read
 
     # ---- questions -------------------------------------------------------------------------------------------------------------
@@ -210,8 +212,8 @@ class Ledger:
             yield canonical({"seq": row.seq, "body": json.loads(row.body), "commitment": commitment(row.body), "link": row.link})
 
     def verify(self, checkpoint: str | None = None, key: Key | None = None) -> tuple[Finding, ...]:
-        """What is wrong with the ledger, from its first line on; nothing where all is well. `checkpoint` and `key` as in the module's `verify`."""
-        return _verified(self._store, checkpoint, key)
+        """What is wrong with the ledger, from its first line on; nothing where all is well. `checkpoint` and `key` as in `verifying.verify`."""
+        return verifying.verified(self._store, self.schema, checkpoint, key)
 
     def checkpoint(self) -> str:
         """The signed head of the log, for the owner to keep where whoever could change the ledger cannot."""
@@ -286,24 +288,27 @@ class Ledger:
         return self._store.read(lambda tx: work(self._steady(tx)))
 
     def _write(self, work: Callable[[Transaction], T]) -> T:
-        done, mark = self._store.write(lambda tx: (work(self._steady(tx)), tx.head()))
-        self._mark = max(self._mark, mark)
+        done, head = self._store.write(lambda tx: (work(self._steady(tx, marked=True)), tx.head()))
+        self._head = max(self._head, head)
+        self._mark.move(head)
         return done
 
-    def _steady(self, tx: Transaction) -> Transaction:
-        """The transaction, if the log still holds the last line that this process saw: an older copy put in its place would forget charges.
+    def _steady(self, tx: Transaction, marked: bool = False) -> Transaction:
+        """The transaction, if the log still holds the last line that this process saw, and, where it is to be written, the one that the mark names:
+        an older copy put in its place would forget charges.
 
         Lines that are new since the last transaction are read, so that sums can be held against them. Works that share a transaction see this done
         by the first: what they write is read by the next transaction, when it is known to have stayed.
         """
         if tx is self._seen:
             return tx
-        seq, link = self._mark
-        found = tx.rows(seq, 1)
-        if not found or (found[0].seq, found[0].link) != (seq, link):
-            raise ValueError("the log lost lines")
+        if not evidence.holds(tx, self._head):
+            raise faults.rolled_back(self._head[0], "this process")
+        lost = self._mark.lost(lambda head: evidence.holds(tx, head)) if marked else None
+        if lost is not None:
+            raise faults.rolled_back(lost[0], "the mark beside the data")
         self._reader.follow(tx.rows((self._reader.seq or 0) + 1))
-        self._mark = max(self._mark, (self._reader.seq or 0, self._reader.link))
+        self._head = max(self._head, (self._reader.seq or 0, self._reader.link))
         self._seen = tx
         return tx
 
@@ -322,21 +327,25 @@ class Ledger:
         return accounts
 
 
-def open(path: str | Place, schema: Schema, *, wait: float = 10.0) -> Ledger:
+def open(path: str | Place, schema: Schema, *, wait: float = 10.0, restored: str | None = None) -> Ledger:
     """The ledger of the schema's data set, in a file or in a PostgreSQL database (its URL); changed caps in the schema are in force from now on.
 
     Raises a Fault: LEDGER_MISSING, LEDGER_CORRUPT (chain or sums do not hold), LEDGER_FOREIGN, LEDGER_LOCKED (after `wait` seconds),
-    LEDGER_FAILED; or a SchemaError: LEDGER_MISMATCH, CAPS_EXCEED_BUDGET. The whole log is read up to 5,000 lines, then from its last balance
-    on; `verify` reads it all.
+    LEDGER_ROLLED_BACK, LEDGER_FAILED; or a SchemaError: LEDGER_MISMATCH, CAPS_EXCEED_BUDGET. The log is read whole up to 5,000 lines, then from its
+    last balance on; `verify` reads it all. `restored`: its owner's word, for the log, why one that forgot is used; Refused where it did not.
     """
     store = stores.at(place(path), wait)
     try:
         terms, reader = store.read(_sound)
         reserve.agreed(terms, schema)
         binding.belongs(schema, terms.ledger)
+        mark = Mark(binding.places(schema))
+        restoring.marked(store, mark, restored)
         if store.read(lambda tx: upkeep.due(tx, schema)):
             store.write(lambda tx: upkeep.brought_up(tx, schema))
-        return Ledger(store, schema, terms, reader, store.read(lambda tx: tx.head()))
+        head = store.read(lambda tx: tx.head())
+        mark.move(head)
+        return Ledger(store, schema, terms, reader, mark, head)
     except BaseException:
         store.close()
         raise
@@ -349,44 +358,6 @@ def opened_terms(path: str | Place, *, wait: float = 10.0) -> Terms:
         return store.read(lambda tx: replay.terms(json.loads(tx.rows(1, 1)[0].body)))
     finally:
         store.close()
-
-
-def verify(path: str | Place, *, checkpoint: str | None = None, key: Key | None = None, wait: float = 10.0) -> tuple[Finding, ...]:
-    """What is wrong with a ledger, also with one that `open` would not open; nothing where all is well. Fault where it cannot be read at all.
-
-    Held against a signed checkpoint that was kept elsewhere, a log that was cut off at its end is found too, and one that was written anew from its
-    beginning. `key` is what the checkpoint is signed under; without it the ledger's own.
-    """
-    store = stores.at(place(path), wait)
-    try:
-        return _verified(store, checkpoint, key)
-    finally:
-        store.close()
-
-
-def _verified(store: Store, checkpoint: str | None, key: Key | None) -> tuple[Finding, ...]:
-    try:
-        damage = tuple(Finding(None, said) for said in store.damage())
-        compared = () if checkpoint is None else store.read(lambda tx: _compared(tx, checkpoint, key))
-        return (*damage, *store.read(_findings), *compared)
-    except Fault as fault:
-        if fault.code != "LEDGER_CORRUPT":
-            raise
-        return (Finding(None, fault.message),)
-
-
-def _compared(tx: Transaction, checkpoint: str, key: Key | None) -> tuple[Finding, ...]:
-    by = evidence.owner_key(tx, replay.terms(json.loads(tx.rows(1, 1)[0].body))) if key is None else key
-    return tuple(evidence.findings(tx, checkpoint, by))
-
-
-def _findings(tx: Transaction) -> tuple[Finding, ...]:
-    found = (*audit.findings(tx.rows(1), tx.accounts()), *shown.findings(tx))
-    try:
-        tx.secret()
-    except ValueError as gone:
-        return (*found, Finding(None, str(gone)))
-    return found
 
 
 def _sound(tx: Transaction) -> tuple[Terms, audit.Reader]:

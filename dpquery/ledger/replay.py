@@ -12,7 +12,7 @@ from dpquery.ledger.model import JSON, NOTHING, Account, Amounts, Kind, Limit, P
 FORMAT: Final = 2
 OLDEST: Final = 1  # what a ledger may have been created with; `upgraded` says that it is read by the present format from there on
 OUTCOMES: Final = frozenset({"released", "failed", "timeout", "interrupted"})
-LATER: Final = frozenset({"granted", "renewed", "lapsed", "joined", "stored", "shown"})  # events that the oldest format does not have
+LATER: Final = frozenset({"granted", "renewed", "lapsed", "joined", "shown", "restored", "looked"})  # events that the oldest format does not have
 Accounts = Mapping[str, Account]
 
 
@@ -37,7 +37,7 @@ def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]
             return (replace(account, timeouts=account.timeouts + 1, strikes=account.strikes + 1),)
         case "unlocked":
             return (replace(accounts[body["account"]], strikes=0),)
-        case "created" | "registered" | "refused" | "released" | "failed" | "balanced" | "upgraded" | "joined" | "stored":
+        case "created" | "registered" | "refused" | "released" | "failed" | "balanced" | "upgraded" | "joined" | "restored" | "looked":
             return ()
         case _:
             raise ValueError("an event that this format does not have")

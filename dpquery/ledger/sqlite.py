@@ -154,6 +154,8 @@ class SqliteStore:
             self._connection, self._file = _connect(self.path), file
         elif file != self._file:
             raise faults.corrupt("the ledger file was replaced while it was in use")
+        else:
+            self._connection.execute("PRAGMA shrink_memory")  # what it holds of the file might hide that another was copied over it
         return self._connection
 
     def _after_fork(self) -> None:

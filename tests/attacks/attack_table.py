@@ -80,7 +80,7 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
         "",
     ),
     21: (
-        "Crashes, restored copies and clocks set back. A copy restored while nobody has it open is seen against a checkpoint only.",
+        "Crashes, restored copies and clocks set back. A copy restored with its folder, mark and all, is seen against a checkpoint only.",
         (
             f"{HERE}21_ledgers_that_forget",
             "test_crash.py::test_death_between_charge_and_release_leaves_the_charge",
@@ -88,6 +88,8 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
             "test_ledger_store.py::test_an_older_copy_put_in_its_place_while_open",
             "test_ledger_log.py::test_a_clock_set_back_is_harmless",
             "test_ledger_evidence.py::test_an_older_copy_is_found_by_its_checkpoint_alone",
+            "test_ledger_forgets.py::test_an_older_ledger_copied_over_the_open_one",
+            "test_ledger_forgets.py::test_of_two_copies_one_goes_on",
         ),
         "",
     ),

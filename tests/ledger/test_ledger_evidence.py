@@ -46,7 +46,7 @@ def test_a_log_that_grew_still_holds_its_old_heads(shop: Shop) -> None:
 
 
 def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
-    """A restored backup is a ledger in good order: nothing inside it tells that charges are missing."""
+    """A restored backup is a ledger in good order: nothing inside it tells that charges are missing. The mark beside the data does."""
     opened = asked(shop)
     opened.close()
     copy = shop.folder / "backup"
@@ -57,6 +57,7 @@ def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
     again.close()
     shutil.copy(copy, shop.path)
     assert ledger.verify(shop.place) == ()
+    assert "the mark beside the data saw entry 15" in str(ledger.verify(shop.place, schema=opened.schema)[0])
     assert "the log was cut off" in str(ledger.verify(shop.place, checkpoint=head)[0])
 
 
@@ -71,10 +72,15 @@ def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
     assert [file.name for file in copy.parent.iterdir()] == ["monday.ledger"]
     opened.close()
     shop.remove()
-    restored = shop.take(ledger.open(copy, opened.schema))
+    assert ledger.verify(copy) == ()
+    assert "the checkpoint has 15 entries, the log 14" in str(ledger.verify(copy, checkpoint=head)[0])
+    with pytest.raises(Fault) as forgot:
+        ledger.open(copy, opened.schema)
+    assert forgot.value.code == "LEDGER_ROLLED_BACK"
+    restored = shop.take(ledger.open(copy, opened.schema, restored="the disk broke"))
     assert restored.verify() == ()
     assert restored.balance("default").spent != spent
-    assert "the checkpoint has 15 entries, the log 14" in str(restored.verify(head)[0])
+    assert "not those that the checkpoint stands for" in str(restored.verify(head)[0])
 
 
 def test_a_backup_replaces_nothing(shop: Shop) -> None:
