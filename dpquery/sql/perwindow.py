@@ -181,6 +181,9 @@ def _frame(statement: Statement, spec: exp.WindowSpec, terms: tuple[Term, ...]) 
     """
     kind, (begins, ends) = str(peek(spec, "kind") or "").upper(), _edges(statement, spec)
     if kind in ("ROWS", "RANGE") and begins is not None and ends is not None:
+        if (begins >= 0 >= ends and begins != ends) or begins > FARTHEST or ends < -FARTHEST:
+            message = "this frame ends before it begins, and has no rows"
+            raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
         first, last = begins < -FARTHEST, ends > FARTHEST
         if first and last:
             return None, ()

@@ -254,8 +254,11 @@ def _windowed(world: World, below: Private) -> Private:
 
 
 def _between(random: Random) -> Frame:
-    """A frame with any two ends, the first row's now and then; the second may lie before the first."""
-    return Frame(True, random.choice([None, *range(-2, 3)]), random.randint(-2, 2))
+    """A frame with any two ends, the first row's now and then; the second may lie before the first, on the same side of the current row."""
+    preceding, following = random.choice([None, *range(-2, 3)]), random.randint(-2, 2)
+    if preceding is not None and preceding <= 0 and following <= 0:  # the other way round is no SQL
+        preceding, following = -following, -preceding
+    return Frame(True, preceding, following)
 
 
 def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
