@@ -10,7 +10,7 @@ import typer
 from dpquery.cli import output, stream
 from dpquery.cli.options import Analyst, Confidence, Delta, Dialect, Epsilon, ErrorGoal, LedgerPlace, Noise, PageFormat, Rho, SchemaFile
 from dpquery.cli.output import Page
-from dpquery.cli.params import goals
+from dpquery.cli.params import wanted
 from dpquery.cli.statement import statement
 from dpquery.errors import Refused
 
@@ -44,7 +44,7 @@ def budget(
 
     Raw sums, the cap, which is what is promised, and losses that were fixed in advance. The owner sees all accounts by `dpquery ledger list`.
     With --what-if FILE what the statements in it would cost, in order, and which of them fit; a price is that of each. Nothing is charged."""
-    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
+    price = wanted(epsilon, delta, rho, confidence, noise, error)
     named = any(value is not None for value in price.values())
     if context.invoked_subcommand is not None:
         if schema or ledger or analyst or units or what_if or named or form is not Page.TABLE:

@@ -16,12 +16,12 @@ from dpquery.cli.books import ledgers
 from dpquery.cli.budget import budgets
 from dpquery.cli.options import Analyst, Confidence, Delta, Dialect, Epsilon, ErrorGoal, LedgerPlace, Noise, PageFormat, Param, Rho, SchemaFile
 from dpquery.cli.output import Format, Page
-from dpquery.cli.params import given, goals
+from dpquery.cli.params import given, wanted
 from dpquery.cli.statement import statement
 from dpquery.errors import SchemaError
 
 if TYPE_CHECKING:
-    from dpquery.engine import Session, Wanted
+    from dpquery.engine import Session
 
 app = typer.Typer(
     name="dpquery",
@@ -122,7 +122,7 @@ def query(
     from dpquery.cli import output, progress
 
     text, params = statement(sql, file), given(param)
-    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
+    price = wanted(epsilon, delta, rho, confidence, noise, error)
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, dialect=dialect, params=params, fresh=fresh, progress=line, notice=_before, **price)
@@ -153,7 +153,7 @@ def explain(
     from dpquery.display import pages
 
     text, params = statement(sql, file), given(param)
-    price: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": goals(error)}
+    price = wanted(epsilon, delta, rho, confidence, noise, error)
     with _session(schema, analyst, ledger) as session:
         found = session.explain(text, dialect=dialect, params=params, **price)
     output.page(form, found.as_dict(), pages.explanation(found))

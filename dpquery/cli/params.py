@@ -1,4 +1,4 @@
-"""Values of parameters as words of a command line."""
+"""Values of parameters, and prices, as words of a command line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import datetime
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from dpquery.errors import Refused
+
+if TYPE_CHECKING:
+    from dpquery.engine import Wanted
 
 WORD = re.compile(r"(?P<name>\w*)(:(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
 INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
@@ -80,7 +84,14 @@ def _guessed(text: str) -> object:
     return int(text) if INTEGER.fullmatch(text) else Decimal(text) if NUMBER.fullmatch(text) else float(text) if REAL.fullmatch(text) else text
 
 
-def goals(words: Sequence[str] | None) -> str | dict[str, str] | None:
+def wanted(
+    epsilon: str | None, delta: str | None, rho: str | None, confidence: str | None, noise: str | None, errors: Sequence[str] | None
+) -> Wanted:
+    """What the options of a price say. Refused where errors are none."""
+    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": _goals(errors)}
+
+
+def _goals(words: Sequence[str] | None) -> str | dict[str, str] | None:
     """The error for all columns, or those of columns by name. Refused where the words are neither."""
     if not words:
         return None

@@ -13,8 +13,9 @@ from dpquery.engine.goal import Error, Goal, goals
 from dpquery.engine.numeral import Amount, amount, no_proportion
 from dpquery.errors import Position, Refused
 from dpquery.plan.draft import Options, Question
-from dpquery.plan.release import LEAST_PRICE, Ask, Mechanism
+from dpquery.plan.release import Ask, Mechanism
 from dpquery.schema.model import Schema
+from dpquery.values.types import LEAST_AMOUNT
 
 LARGEST_EPSILON = Fraction(50)
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
@@ -212,11 +213,13 @@ def _in_range(epsilon: Fraction | None, rho: Fraction | None, delta: Fraction, s
     for name, value in (("epsilon", epsilon), ("rho", rho)):
         if value is not None and value <= 0:
             raise Refused("BAD_PRICE", f"{name} must be above 0: no answer is free", instead=f"give a positive {name}, such as 0.5")
-        if value is not None and value < LEAST_PRICE:
+        if value is not None and value < LEAST_AMOUNT:
             raise no_proportion(name)
     unsafe = schema.unsafe_testing
     if delta < 0 or delta > 1 or (delta == 1 and not unsafe):
         raise Refused("BAD_DELTA", "delta must lie in [0, 1)", instead="give a small delta, such as 1e-9, far below 1 / number of people")
+    if 0 < delta < LEAST_AMOUNT:
+        raise Refused("BAD_DELTA", "delta is out of all proportion", instead="give delta as 0, or as a plain decimal such as 1e-9")
     most = max(schema.budget.delta, schema.per_query.delta)
     if not unsafe and delta > most:  # else a large delta would make a small epsilon of any price, and pass the limits on epsilon
         raise Refused("BAD_DELTA", f"delta is above the data set's, {most}", instead=f"a delta of at most {most}; 1e-9 is usual")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from dpquery.engine.numeral import Amount, amount
 from dpquery.errors import Refused
 from dpquery.schema.model import Schema
+from dpquery.values.types import LEAST_AMOUNT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,6 +74,8 @@ def _goal(column: str | None, given: Amount) -> Goal:
 def _positive(error: Fraction | None) -> Fraction:
     if error is None or error <= 0:
         raise Refused("BAD_ERROR", "an error must be above 0: no price buys an exact answer", instead=INSTEAD)
+    if error < LEAST_AMOUNT:
+        raise Refused("BAD_ERROR", "the error is out of all proportion", instead=INSTEAD)
     return error
 
 
@@ -81,12 +84,12 @@ def allowed(goal: Goal, schema: Schema, seen: Seen) -> Allowed:
     if goal.of is None:
         return Allowed(goal.error)
     if QUESTION.match(goal.of):
-        return Allowed(goal.error * _released(goal.of, seen), f"{goal.said}, as it was released to this account")
+        return Allowed(_positive(goal.error * _released(goal.of, seen)), f"{goal.said}, as it was released to this account")
     scale = next(_scales(goal.of, schema), None)
     if scale is None:
-        raise Refused("BAD_ERROR", f"`{goal.of[:100]}` is no public scale", instead=INSTEAD)
+        raise Refused("BAD_ERROR", f"`{goal.of[:100]}` is no public scale above 0", instead=INSTEAD)
     size, what = scale
-    return Allowed(goal.error * size, goal.said + what)
+    return Allowed(_positive(goal.error * size), goal.said + what)
 
 
 def _released(statement: str, seen: Seen) -> Fraction:
@@ -108,8 +111,8 @@ def _scales(of: str, schema: Schema) -> Iterator[tuple[Fraction, str]]:
     if declared is not None and declared.lower is not None and declared.upper is not None and declared.upper > declared.lower:
         yield Fraction(declared.upper) - Fraction(declared.lower), ", the width of its declared bounds"
     try:
-        size = abs(amount("error", of) or Fraction(0))
+        size = amount("error", of) or Fraction(0)
     except Refused:
         return
-    if size:
+    if size >= LEAST_AMOUNT:
         yield size, ""

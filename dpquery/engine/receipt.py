@@ -14,7 +14,7 @@ from dpquery.aggregates import mode
 from dpquery.backends.public import MAX_KEYS
 from dpquery.engine import basis
 from dpquery.engine.cost import left_open
-from dpquery.ledger.amounts import text
+from dpquery.ledger.amounts import shown_up, text
 from dpquery.mechanisms import Noise
 from dpquery.numbers import decimal_up, float_near, sqrt_up
 from dpquery.plan.release import (
@@ -117,7 +117,7 @@ def number(value: Fraction | None, places: int = 24) -> str:
     """A decimal string, rounded up; "infinite" where there is no finite one."""
     if value is None:
         return "infinite"
-    return text(decimal_up(value, places))
+    return text(decimal_up(value, places) if not 0 < value < Fraction(1, 10**12) else shown_up(value))
 
 
 def price(prepared: Prepared) -> Mapping[str, str]:

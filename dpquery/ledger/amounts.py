@@ -30,6 +30,12 @@ def shown_down(value: Fraction, digits: int = 12) -> Decimal:
     return Context(prec=digits, rounding=ROUND_FLOOR).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(EXACT)
 
 
+def told(amount: Decimal, rounding: str = ROUND_CEILING) -> str:
+    """The amount in the words of a refusal: exact where that is short, else in 12 digits, which differ from it on the side of `rounding`."""
+    exact = text(amount)
+    return exact if len(exact) <= WIDEST else text(Context(prec=12, rounding=rounding).plus(amount))
+
+
 def plus(a: Decimal, b: Decimal) -> Decimal:
     """The exact sum."""
     return EXACT.add(a, b)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
 from dpquery.errors import Fault, Refused, SchemaError
-from dpquery.ledger.amounts import ZERO, minus, plus, text, times
+from dpquery.ledger.amounts import ZERO, minus, plus, times, told
 from dpquery.ledger.model import DATASET, Account, Amounts, Kind, Limit, Periods, Terms
 from dpquery.ledger.renewal import Unreserved
 from dpquery.schema.model import Caps, Schema
@@ -84,7 +84,7 @@ def granted(schema: Schema, accounts: Mapping[str, Account], key: str, more: Lim
     before = accounts[key]
     account = before.given(more)
     if account.cap.delta >= 1 and not schema.unsafe_testing:
-        raise SchemaError("BAD_BUDGET", f"delta would become {text(account.cap.delta)}: it stays below 1", instead="grant less")
+        raise SchemaError("BAD_BUDGET", f"delta would become {told(account.cap.delta)}: it stays below 1", instead="grant less")
     if schema.oversubscribe or schema.unsafe_testing:
         return
     after = {**accounts, key: account}
@@ -147,14 +147,14 @@ def _fit(parts: list[Account], whole: Account, name: str, grown: set[str]) -> No
         if total <= most:
             continue
         others = [a for a in parts if a.key not in grown]
-        held = ", ".join(f"`{a.name}` {text(read(a.reserved))}" for a in others) or "none"
+        held = ", ".join(f"`{a.name}` {told(read(a.reserved))}" for a in others) or "none"
         rest = max(ZERO, minus(most, _sum(read(a.reserved) for a in others)))
         names = ", ".join(f"`{a.name}`" for a in parts if a.key in grown)
         raise SchemaError(
             "CAPS_EXCEED_BUDGET",
-            f"the caps on {field} add up to {text(total)}, above {name} of {text(most)}; every account that ever was counts, each at the largest "
-            f"cap it ever had, and in each period that began ({held})",
-            instead=f"{field} {text(rest)} is left for {names}: write no more, or raise {name}",
+            f"the caps on {field} add up to {told(total)}, above {name} of {told(most, ROUND_FLOOR)}; every account that ever was counts, each at "
+            f"the largest cap it ever had, and in each period that began ({held})",
+            instead=f"{field} {told(rest, ROUND_FLOOR)} is left for {names}: write no more, or raise {name}",
         )
 
 

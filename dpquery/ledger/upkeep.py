@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Final
 
 from dpquery.errors import Refused
@@ -10,10 +11,11 @@ from dpquery.ledger import log, renewal, replay, reserve, versions
 from dpquery.ledger.model import JSON, NOTHING, Account, Kind, Limit
 from dpquery.ledger.store import Transaction
 from dpquery.schema.model import Schema
+from dpquery.values.types import LEAST_AMOUNT
 
 BALANCE_EVERY: Final = 5000  # lines of the log that `open` reads again at most, about
 LONGEST_REASON: Final = 1000  # characters
-LARGEST: Final = 10**6  # of one grant in epsilon
+LARGEST: Final = 10**6  # of one grant
 
 
 def due(tx: Transaction, schema: Schema) -> bool:
@@ -63,8 +65,9 @@ def granted(tx: Transaction, accounts: Mapping[str, Account], schema: Schema, wh
     if key not in accounts or key not in reserve.keys(schema):
         message = f"the schema has no {whose[0]} `{whose[1]}` with an account of its own"
         raise Refused("UNKNOWN_ACCOUNT", message, instead="a name under `analysts` or `groups`, `--analyst default`, or `--dataset`")
-    if not (0 <= more.epsilon <= LARGEST and more.delta >= 0) or more == NOTHING:
-        raise Refused("BAD_GRANT", f"a grant is of epsilon or delta above 0, and of epsilon at most {LARGEST:,}", instead="`--epsilon 0.5`")
+    if not (_grantable(more.epsilon) and _grantable(more.delta)) or more == NOTHING:
+        message = f"a grant is of epsilon or delta from 1e-100 to {LARGEST:,}"
+        raise Refused("BAD_GRANT", message, instead="`--epsilon 0.5`")
     if not reason.strip() or len(reason) > LONGEST_REASON or not reason.isprintable():
         message = f"a grant has a reason of 1 to {LONGEST_REASON} printable characters, which the log keeps"
         raise Refused("BAD_GRANT", message, instead="`--reason TEXT`")
@@ -73,6 +76,10 @@ def granted(tx: Transaction, accounts: Mapping[str, Account], schema: Schema, wh
     _, (account,) = log.append(tx, body, [accounts[key]])
     renewed(tx, {**accounts, key: account}, schema)  # a period that found no room has some now
     return tx.accounts()[key]
+
+
+def _grantable(amount: Decimal) -> bool:
+    return amount.is_finite() and (amount == 0 or LEAST_AMOUNT <= amount <= LARGEST)
 
 
 def _long(tx: Transaction) -> bool:

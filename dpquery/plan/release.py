@@ -16,7 +16,6 @@ from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Type, Value
 
 WEIGHT_BITS = 20  # row weights are integers in units of 2^-20
-LEAST_PRICE = Fraction(1, 10**100)  # no smaller epsilon or rho: its noise would be beyond what a double shows
 SATURATION = 2**62  # where rows saturate when only a per-group bound was given
 
 

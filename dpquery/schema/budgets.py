@@ -11,6 +11,7 @@ from typing import Final
 from dpquery.schema.file import AnalystPart, CapsPart, LimitsPart, SchemaFile
 from dpquery.schema.model import Caps, Group, Limits, PerQuery
 from dpquery.schema.where import Step, Where, near
+from dpquery.values.types import LEAST_AMOUNT
 
 DEFAULT: Final = "default"
 MAX_BUDGET: Final = Decimal(10**6)
@@ -92,6 +93,7 @@ def limits(part: LimitsPart, where: Where) -> Limits:
 def _epsilon(value: Decimal, most: Decimal, unsafe: bool, where: Where, *path: Step) -> None:
     if value <= 0:
         raise where.error("OUT_OF_RANGE", f"must be above 0, not {value}", *path)
+    _proportion(value, where, *path)
     if value > most:
         instead = None if unsafe else "`unsafe_testing: true` lifts this limit, for tests only: nothing is protected then"
         raise where.error("OUT_OF_RANGE", f"must be at most {most:,}, not {value}", *path, instead=instead)
@@ -100,10 +102,17 @@ def _epsilon(value: Decimal, most: Decimal, unsafe: bool, where: Where, *path: S
 def _delta(value: Decimal, unsafe: bool, most: Decimal, where: Where, *path: Step) -> None:
     if value < 0:
         raise where.error("OUT_OF_RANGE", f"must not be below 0, but is {value}", *path)
+    if value:
+        _proportion(value, where, *path)
     if unsafe and value > most:
         raise where.error("OUT_OF_RANGE", f"must be at most {most:,}, not {value}", *path)
     if not unsafe and value >= 1:
         raise where.error("OUT_OF_RANGE", f"must be below 1, not {value}", *path, instead="much less than one in the number of units, such as 1e-6")
+
+
+def _proportion(value: Decimal, where: Where, *path: Step) -> None:
+    if value < LEAST_AMOUNT:
+        raise where.error("OUT_OF_RANGE", f"must not be below 1e-100, as {value} is: it is out of all proportion", *path)
 
 
 def _named(name: str, where: Where, key: str) -> str:

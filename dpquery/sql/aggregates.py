@@ -12,7 +12,6 @@ from sqlglot import exp
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
-from dpquery.plan.release import LEAST_PRICE
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
 from dpquery.sql import edges, modes, quantiles
@@ -23,7 +22,7 @@ from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
-from dpquery.values.types import BOOLEAN, DATE, TIMESTAMP, Value
+from dpquery.values.types import BOOLEAN, DATE, LEAST_AMOUNT, TIMESTAMP, Value
 
 MOMENTS: Mapping[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop",
@@ -280,6 +279,6 @@ def _epsilon(statement: Statement, node: exp.Expr, named: Mapping[str, Option]) 
     option = named.get("epsilon")
     if option is None:
         return None
-    if not isinstance(option.value, Fraction) or option.value < LEAST_PRICE:
+    if not isinstance(option.value, Fraction) or option.value < LEAST_AMOUNT:
         raise statement.refuse_at("BAD_PRICE", "epsilon of an aggregate is a number above 0", option.position, "epsilon => 0.5")
     return option.value

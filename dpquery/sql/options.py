@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
 from dpquery.plan.rel import Private, Scan, walk
-from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
+from dpquery.plan.release import KeySource, Mechanism
 from dpquery.plan.scalar import Column
 from dpquery.privacy.rows import rows_per_unit
 from dpquery.schema.model import Schema, Table
@@ -19,6 +19,7 @@ from dpquery.sql.clause import Name, Option, Text
 from dpquery.sql.names import Field, Statement, fold
 from dpquery.sql.refuse import near
 from dpquery.sql.sides import Bound
+from dpquery.values.types import LEAST_AMOUNT
 
 NAMES = (
     *("epsilon", "delta", "rho", "max_groups_contributed", "max_rows_per_group", "max_rows_contributed", "privacy_unit_column"),
@@ -130,7 +131,7 @@ def _positive(statement: Statement, given: Mapping[str, Option], name: str) -> F
     value = _number(statement, given, name)
     if value is not None and value <= 0:
         raise statement.refuse_at("BAD_PRICE", f"{name} must be above 0: no answer is free", given[name].position, f"{name} = 1")
-    if value is not None and value < LEAST_PRICE:
+    if value is not None and value < LEAST_AMOUNT:
         raise statement.refuse_at("BAD_PRICE", f"{name} is out of all proportion", given[name].position, f"{name} = 1")
     return value
 
@@ -146,6 +147,8 @@ def _delta(statement: Statement, given: Mapping[str, Option]) -> Fraction | None
     value, unsafe = _number(statement, given, "delta"), statement.schema.unsafe_testing
     if value is not None and not (0 <= value < 1 or (unsafe and value == 1)):
         raise statement.refuse_at("BAD_DELTA", f"delta lies in [0, 1{']' if unsafe else ')'}", given["delta"].position, "delta = 1e-6")
+    if value is not None and 0 < value < LEAST_AMOUNT:
+        raise statement.refuse_at("BAD_DELTA", "delta is out of all proportion", given["delta"].position, "delta = 0, or delta = 1e-9")
     return value
 
 

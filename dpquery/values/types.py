@@ -7,9 +7,12 @@ import uuid
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
+from typing import Final
 
 Value = bool | int | Decimal | float | str | datetime.date | datetime.datetime | uuid.UUID | None
 Shown = Value | list[Value]  # what a cell of an answer holds
+LEAST_AMOUNT: Final = Fraction(1, 10**100)  # no smaller epsilon, rho or delta: its noise would be beyond what a double shows
 
 
 class Kind(StrEnum):

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ledger_shop import Shop, laplace
 
@@ -103,15 +103,8 @@ def kill(folder: Path) -> int:
     for step in range(1, 100):
 
         def work(step: int = step) -> str:
-            ledger, left = opened(folder), step
-
-            def before(*statement: object) -> None:
-                nonlocal left
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            watched(ledger._store._connection, before)  # type: ignore[attr-defined]
+            ledger = opened(folder)
+            dying(ledger, step)
             return ledger.charge("default", laplace("0.01"), {"step": step}).id
 
         if forked(work)() != -signal.SIGKILL:
@@ -127,15 +120,8 @@ def keep(folder: Path) -> list[tuple[bool, int]]:
     for step in range(1, 100):
 
         def work(step: int = step) -> None:
-            ledger, left = opened(folder), step
-
-            def before(*statement: object) -> None:
-                nonlocal left
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            watched(ledger._store._connection, before)  # type: ignore[attr-defined]
+            ledger = opened(folder)
+            dying(ledger, step)
             ledger.settle(entry, "released", Kept("question", b"answer"))
 
         died = forked(work)() == -signal.SIGKILL
@@ -148,15 +134,23 @@ def keep(folder: Path) -> list[tuple[bool, int]]:
     raise AssertionError("a settlement without end")
 
 
-def watched(connection: Any, before: Callable[..., None]) -> None:
-    """`before` is called before each statement."""
+def dying(ledger: Ledger, step: int) -> None:
+    """The process dies before the ledger's statement of that number from now on."""
+    left, connection = step, ledger._store._connection  # type: ignore[attr-defined]
+
+    def before(*statement: object) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     if isinstance(connection, sqlite3.Connection):
         connection.set_trace_callback(before)
         return
     execute = connection.execute
 
     def told(*given: object) -> object:
-        before(*given)
+        before()
         return execute(*given)
 
     connection.execute = told

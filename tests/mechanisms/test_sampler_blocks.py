@@ -16,10 +16,11 @@ from exact_laws import GAUSSIAN, LAPLACE, Script, noise, real
 
 from dpquery.mechanisms import Noise, sample, sampler
 from dpquery.mechanisms.laws import law_of
-from dpquery.plan.release import LEAST_PRICE, Mechanism
+from dpquery.plan.release import Mechanism
+from dpquery.values.types import LEAST_AMOUNT
 
 SIZES = range(490)
-GREATEST = 2**127 * 2**28 / LEAST_PRICE
+GREATEST = 2**127 * 2**28 / LEAST_AMOUNT
 """Above the scale of any price: cells are integers of 128 bits, there are at most 10,000 groups, and as many parts at most share the least price."""
 LEAST = {LAPLACE: 8, GAUSSIAN: 16}  # so many blocks in a scale at least, and less than twice as many
 WORD = 0x9E3779B97F4A7C15

@@ -12,12 +12,12 @@ from exact_laws import GAUSSIAN, LAPLACE, Seeded, name, noise, real, weight
 from numpy.typing import NDArray
 
 from dpquery.mechanisms import Noise, SystemBits, sample, sampler
-from dpquery.plan.release import LEAST_PRICE
+from dpquery.values.types import LEAST_AMOUNT
 
 TINY = [noise(m, s) for m in (LAPLACE, GAUSSIAN) for s in (Fraction(1, 10**100), Fraction(1, 10**25), Fraction(1, 10**20), Fraction(1, 10**9))]
 SMALL = [noise(LAPLACE, Fraction(1, 10)), noise(LAPLACE, Fraction(1, 11)), noise(GAUSSIAN, Fraction(21, 100)), noise(GAUSSIAN, Fraction(2, 9))]
 LARGE = [noise(m, s) for m in (LAPLACE, GAUSSIAN) for s in (2**52, 2**62, 2**64, 10**20, 10**25)]
-HUGE = [noise(m, s) for m in (LAPLACE, GAUSSIAN) for s in (10**60, 10**100, 1 / LEAST_PRICE * 10**18)]
+HUGE = [noise(m, s) for m in (LAPLACE, GAUSSIAN) for s in (10**60, 10**100, 1 / LEAST_AMOUNT * 10**18)]
 ODD = [noise(LAPLACE, Fraction(10**25 + 1, 3)), noise(GAUSSIAN, Fraction(2**200 + 1, 2**130 + 3)), noise(LAPLACE, Fraction(7, 10**9 + 7))]
 
 

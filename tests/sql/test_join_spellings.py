@@ -175,12 +175,6 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
-    with people.opened(schema) as (one,):
-        yield one
-
-
-@pytest.fixture(scope="module")
 def plain(schema: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(str(schema.with_suffix(".duckdb")), read_only=True) as con:
         yield con

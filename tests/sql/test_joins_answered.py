@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import people
@@ -76,12 +75,6 @@ STATEMENTS = (
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return people.made(tmp_path_factory.mktemp("joins"), DATA, TABLES, TERMS, name="joins")
-
-
-@pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
-    with people.opened(schema) as (one,):
-        yield one
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import people
@@ -104,12 +103,6 @@ HALVES = (
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return people.made(tmp_path_factory.mktemp("widened"), DATA, TABLES, TERMS, name="widened")
-
-
-@pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
-    with people.opened(schema) as (one,):
-        yield one
 
 
 @pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND + PICKED)

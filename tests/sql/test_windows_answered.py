@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import people
@@ -63,12 +62,6 @@ CHANGED = (("v", "x", "2.5", "integer"), ("w", "y", "2.555", r"decimal\(38,2\)")
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return people.made(tmp_path_factory.mktemp("windows"), DATA, TABLES, name="windows")
-
-
-@pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
-    with people.opened(schema) as (one,):
-        yield one
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
