@@ -34,6 +34,11 @@ class DuckDB:
         self._publics: dict[str, Public] = {}
         self._worker, self._opened = self._start()
 
+    @property
+    def opened(self) -> Identity:
+        """The files that it answers from, as they were just before the worker opened them."""
+        return self._opened
+
     def describe(self) -> Mapping[str, PhysicalTable]:
         """What stands behind each declared table, by its declared name."""
         return inspect.describe(self._schema, find(self._schema), self.owner_rows)

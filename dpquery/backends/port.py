@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from dpquery.backends.source import Identity
 from dpquery.plan.rel import Public
 from dpquery.plan.release import Enforced
 from dpquery.schema.physical import PhysicalTable
@@ -30,6 +31,10 @@ class BoundedSQL:
 
 class Backend(Protocol):
     """An engine that holds one data set's source open, sealed and limited."""
+
+    @property
+    def opened(self) -> Identity:
+        """The files that it answers from, as they were when it opened them."""
 
     def describe(self) -> Mapping[str, PhysicalTable]:
         """What stands behind each declared table, by its declared name; a table that is not there is left out. For the owner."""

@@ -16,6 +16,7 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
+from dpquery.backends.source import Identity
 from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.goal import allowed
@@ -89,11 +90,13 @@ class Session:
         with self._turn, self.ledger.attended():
             ledger = self.ledger
             try:
+                files = self._files()
                 version = self._admitted(ledger)
                 with _foreseen():
                     prepared = self._prepare(sql, asking.call(**price), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
                     asked = recall.asked(prepared, self.schema, version)
+                self._check_same(files)
                 again = None if fresh else recall.again(asked, prepared, self.schema, version, ledger, self.analyst)
                 if again is None and notice is not None:
                     for word in cost.beforehand(prepared, ledger.room(self.analyst)):
@@ -110,7 +113,7 @@ class Session:
             with ticking(progress, grid):
                 if again is not None:
                     return self._again(again, ledger, grid)
-                return self._release(prepared, entry, record, asked, ledger, grid)
+                return self._release(prepared, entry, record, asked, ledger, grid, files)
 
     def explain(self, sql: str, *, dialect: str = "duckdb", params: Given | None = None, **price: Unpack[asking.Wanted]) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement, and what it would cost the account now.
@@ -227,7 +230,9 @@ class Session:
         grid.wait()
         return answer
 
-    def _release(self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger, grid: Pace) -> Answer:
+    def _release(
+        self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger, grid: Pace, files: Identity
+    ) -> Answer:
         """Everything after the charge: run, re-derive the price, add noise, finish, wait. Whatever breaks here stays charged.
 
         An interrupt leaves at once: whoever makes it chooses its moment, which so tells nothing. That there was no reply before it may.
@@ -235,7 +240,7 @@ class Session:
         limit = grid.clock.now() + len(prepared.blocks) * float(self.schema.limits.timeout) + LATE
         kept: Kept | None = None
         try:
-            reply, kept = self._reply(prepared, entry, record, asked, ledger)
+            reply, kept = self._reply(prepared, entry, record, asked, ledger, files)
             self._let_go(grid)
             grid.wait(limit if isinstance(reply, Fault) and reply.code == "ENGINE_TIMEOUT" else 0.0)
             outcome = ending.outcome(reply)
@@ -250,11 +255,11 @@ class Session:
         return reply
 
     def _reply(
-        self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger
+        self, prepared: Prepared, entry: Entry, record: Mapping[str, JSON], asked: Asked, ledger: Ledger, files: Identity
     ) -> tuple[Answer, Kept | None] | tuple[Fault, None]:
         """The answer and what is stored of it, or what the analyst is told instead; an interrupt alone is raised."""
         try:
-            noisy, said = self._noisy(prepared, record["data_version"], ledger)
+            noisy, said = self._noisy(prepared, files)
             kept = recall.kept(asked, prepared, noisy, said, self.schema)
             return self._finish(noisy, said, prepared, entry, record, ledger), kept
         except KeyboardInterrupt:
@@ -262,7 +267,7 @@ class Session:
         except BaseException as broken:
             return ending.told(broken, entry), None
 
-    def _noisy(self, prepared: Prepared, version: int, ledger: Ledger) -> tuple[dict[str, Noisy], dict[str, None]]:
+    def _noisy(self, prepared: Prepared, files: Identity) -> tuple[dict[str, Noisy], dict[str, None]]:
         """The noisy sums of each release, and what is to be said of what they read of each other. Exact ones do not leave this function."""
         if price([block.lowered.enforced for block in prepared.blocks], prepared.bill, self.schema.adjacency) != prepared.bill.price:
             raise Fault("PRICE_DIFFERS", "the price of what was run differs from what was charged; the answer is withheld")
@@ -272,11 +277,18 @@ class Session:
             exact = self.backend.run(fed.lowered, block.key_types, len(block.release.table.parts))
             noisy[block.name] = noise.add(exact, fed.release, block.priced, bits)
             said |= dict.fromkeys(fed.said)
-        if self._version(ledger) != version:
-            raise Fault(
-                "DATA_CHANGED", "the data changed while the query ran; the answer is withheld", instead="register the new version and ask again"
-            )
+        self._check_same(files)
         return noisy, said
+
+    def _files(self) -> Identity:
+        return backend_door.identity(self.schema)
+
+    def _check_same(self, files: Identity) -> None:
+        """Nothing, where the files are those of a moment ago, and the engine has no others open: one that was started again on other files, be they
+        gone by now, answered from a version that nobody charged for."""
+        if self._files() != files or self.backend.opened != files:
+            message = "the data changed while the query ran; the answer is withheld"
+            raise Fault("DATA_CHANGED", message, instead="register the new version and ask again")
 
     def _finish(
         self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger

@@ -131,24 +131,44 @@ class _Values:
 
 
 def checked(value: object) -> Value:
-    """The value, if a literal can stand for it; a ValueError otherwise. Moments with a zone are turned to UTC."""
+    """The value, if a literal can stand for it; a ValueError otherwise. Moments with a zone are turned to UTC.
+
+    It is of the plain type, whatever a type of the caller's own would have it say of itself.
+    """
     match value:
-        case None | bool() | str() | UUID():
+        case None | bool():
             return value
-        case int() if value.bit_length() <= 4 * MOST_DIGITS:
-            return int(value)
-        case Decimal() if value.is_finite() and abs(value.adjusted()) < MOST_DIGITS:
-            return value
+        case str():
+            return str.__str__(value)
+        case UUID():
+            return UUID(int=value.int)
+        case int() if int.bit_length(value) <= 4 * MOST_DIGITS:
+            return int.__int__(value)
+        case Decimal() if _sensible(plain := Decimal(value)):
+            return plain
         case float() if math.isfinite(value):
-            return float(value)
+            return float.__float__(value)
         case datetime.datetime():
-            return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+            return _moment(value)
         case datetime.date():
-            return value
+            return datetime.date(value.year, value.month, value.day)
         case int() | Decimal() | float():
             raise ValueError("a number must be finite and of a sensible size")
         case _:
-            raise ValueError(f"no literal stands for a value of type {type(value).__name__}")
+            raise ValueError(f"no literal stands for a value of type {type(value).__name__[:50]}")
+
+
+def _sensible(value: Decimal) -> bool:
+    """Whether it can be written out: not too large, too near to zero, or of too many digits."""
+    return value.is_finite() and abs(value.adjusted()) < MOST_DIGITS and len(value.as_tuple().digits) <= MOST_DIGITS
+
+
+def _moment(value: datetime.datetime) -> datetime.datetime:
+    try:
+        known = value if value.tzinfo is None else value.astimezone(datetime.UTC)
+    except OverflowError:
+        raise ValueError("a moment must lie within the years 1 to 9999 in UTC") from None
+    return datetime.datetime(known.year, known.month, known.day, known.hour, known.minute, known.second, known.microsecond)
 
 
 def bound(tree: exp.Expr, values: Marks, text: str) -> exp.Expr:
@@ -226,4 +246,4 @@ def written(given: Given | None) -> Iterator[tuple[str, str | None]]:
     """Each parameter with its value as text, for the log."""
     pairs = given.items() if isinstance(given, Mapping) else enumerate(given or (), 1)
     for name, value in pairs:
-        yield str(name), None if value is None else str(value)
+        yield str(name), None if value is None else str(checked(value))

@@ -18,6 +18,7 @@ from grounds import Ground
 from ruamel.yaml import YAML
 
 from dpquery.backends.port import Backend, BoundedSQL
+from dpquery.backends.source import Identity
 from dpquery.engine import asking, create_ledger, data, open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Fault, OverBudget, Refused
@@ -61,6 +62,10 @@ class Reading(Backend):
         found = texts.shape(self.con, text)
         self.nodes |= found.nodes
         return found
+
+    @property
+    def opened(self) -> Identity:
+        return self.inner.opened
 
     def describe(self) -> Mapping[str, PhysicalTable]:
         return self.inner.describe()

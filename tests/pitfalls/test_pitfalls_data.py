@@ -122,6 +122,27 @@ def test_a11_data_that_changes_while_a_query_runs_is_charged_and_withheld(schema
         assert (str(balance.spent.epsilon), balance.timeouts) == ("0.25", 0)
 
 
+@pytest.mark.parametrize("step", ["prepare", "run"])
+def test_a11_data_that_is_there_for_a_moment_only_is_not_answered_from(schema: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine starts again on other files, and those that were registered are back before anybody looks."""
+    with people.opened(schema) as (session,):
+        step_of = getattr(session.backend, step)
+
+        def meanwhile(*given: object) -> object:
+            kept = database(schema).with_suffix(".kept")
+            shutil.copyfile(database(schema), kept)
+            rewrite(schema, "DELETE FROM visits")
+            found = step_of(*given)
+            kept.replace(database(schema))
+            return found
+
+        monkeypatch.setattr(session.backend, step, meanwhile)
+        with pytest.raises(Fault) as withheld:
+            session.query("SELECT count(*) FROM visits", epsilon="0.25")
+        assert (withheld.value.code, bool(withheld.value.entry)) == ("DATA_CHANGED", step == "run")
+        assert str(session.budget().spent.epsilon) == ("0.25" if step == "run" else "0")
+
+
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [

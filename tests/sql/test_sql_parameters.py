@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import time
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from uuid import UUID
 
 import pytest
 from sql_shop import NOW, schema, summary
 
+from dpquery.engine.asking import call
 from dpquery.errors import Refused
 from dpquery.plan.draft import Question
 from dpquery.sql import read
-from dpquery.sql.parameters import Given
+from dpquery.sql.parameters import Given, written
 
 
 def ask(sql: str, given: Given | None, dialect: str = "duckdb") -> Question:
@@ -119,6 +123,18 @@ WRONG = [
     ("SELECT COUNT(*) FROM users WHERE age > $a", {"a": 1, "A": 2}, "PARAMETER"),
     ("SELECT COUNT(*) FROM users WHERE age > $a", [1], "PARAMETER"),
     ("SELECT COUNT(*) FROM users WHERE age > $0", [1], "PARAMETER"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [Decimal("0." + "1" * 500)], "PARAMETER_VALUE"),
+    ("SELECT COUNT(*) FROM users WHERE age > ?", [Decimal("0e-999999999")], "PARAMETER_VALUE"),
+    (
+        "SELECT COUNT(*) FROM orders WHERE day > ?",
+        [datetime.datetime.min.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=14)))],
+        "PARAMETER_VALUE",
+    ),
+    (
+        "SELECT COUNT(*) FROM orders WHERE day > ?",
+        [datetime.datetime.max.replace(tzinfo=datetime.timezone(-datetime.timedelta(hours=14)))],
+        "PARAMETER_VALUE",
+    ),
     ("SELECT COUNT(*) FROM users", "abc", "PARAMETER"),
     ("SELECT COUNT(*) FROM users WHERE age > ?", [[1]], "PARAMETER_VALUE"),
     ("SELECT COUNT(*) FROM users WHERE age > ?", [float("nan")], "PARAMETER_VALUE"),
@@ -145,3 +161,79 @@ def test_what_does_not_fit_is_refused(sql: str, given: Given | None, code: str) 
     assert caught.value.code == code
     assert caught.value.instead
     assert "\0" not in str(caught.value)
+
+
+EXTREMES = [
+    *(Decimal("1e-399"), Decimal("1e400"), Decimal("1" * 1000), Decimal("-0"), Decimal("0e-399"), Decimal("NaN"), Decimal("9" * 38)),
+    *(10**1000, 10**39, 2**63, -(2**63), 0, -1, 5e-324, 1.7e308, -0.0, float("nan"), float("-inf")),
+    *("x" * 60_000, "1e999999999", "a\0b", "\ud800", b"abc", [1, 2], {}, (1,), 1j, datetime.timedelta(1), datetime.time(1)),
+    *(datetime.date.min, datetime.date.max, datetime.datetime.min, datetime.datetime.max.replace(tzinfo=datetime.UTC)),
+]
+PLACES = [
+    *("SUM(round(amount, ?)) FROM orders", "SUM(trunc(amount, ?)) FROM orders", "COUNT(*) FROM users GROUP BY age // ?", "SUM(age % ?) FROM users"),
+    *("COUNT(*) FROM users GROUP BY age LIMIT ?", "COUNT(*) FROM users GROUP BY age LIMIT 1 OFFSET ?", "QUANTILE_CONT(age, ?) FROM users"),
+    *("QUANTILE_CONT(age, [?, 0.5]) FROM users", "COUNT(*) FROM users GROUP BY width_bucket(age, ?, 9, 5)"),
+    *("COUNT(*) FROM users GROUP BY width_bucket(age, 0, ?, 5)", "COUNT(*) FROM users GROUP BY width_bucket(age, 0, 9, ?)"),
+    *("COUNT(*) FROM orders WHERE day + INTERVAL (?) DAY > NOW()", "COUNT(*) FROM users WHERE power(10, ?) < exp(?) + age"),
+    *(
+        "COUNT(*) ^ ? FROM users",
+        "COUNT(*) FROM users WHERE city LIKE ? OR repeat(city, ?) = 'x'",
+        "COUNT(*) FROM users JOIN range(0, ?) r(x) ON age = x",
+    ),
+    *("SUM(age, contribution_bounds_per_row => (?, 5)) FROM users", "COUNT(*) FROM users WHERE CAST(? AS DECIMAL(38, 10)) > age"),
+]
+OPTIONS = ["epsilon", "delta", "rho", "max_groups_contributed", "max_rows_contributed", "min_privacy_units_per_group", "confidence_level", "noise"]
+
+
+def refusal(reads: Callable[[], object]) -> str:
+    try:
+        reads()
+    except Refused as refused:
+        return refused.code
+    return ""
+
+
+@pytest.mark.parametrize("rest", [*PLACES, *(f"WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = ?) COUNT(*) FROM users" for name in OPTIONS)])
+def test_extreme_values_are_read_or_refused_at_once(rest: str) -> None:
+    begun = time.process_time()
+    found = {refusal(partial(ask, f"SELECT {rest}", [value] * rest.count("?"))) for value in EXTREMES}
+    assert not found & {"UNREADABLE", "UNANSWERABLE", "UNKNOWN_COLUMN", "SYNTAX"}
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "rho", "confidence", "error", "noise"])
+def test_extreme_values_of_the_call_are_read_or_refused_at_once(name: str) -> None:
+    begun = time.process_time()
+    for value in EXTREMES:
+        refusal(partial(call, **{name: value}))  # type: ignore[arg-type]
+        refusal(partial(call, error={"n": value}))  # type: ignore[dict-item]
+    assert time.process_time() - begun < 5
+
+
+class Feigned(Decimal):
+    """It says another number than it is."""
+
+    def __abs__(self) -> Decimal:
+        return self
+
+    def __format__(self, spec: str, /) -> str:
+        return "1 OR 1 = 1"
+
+    __str__ = __repr__ = lambda self: "2"
+
+
+class Written(str):
+    __slots__ = ()
+    __str__ = __repr__ = lambda self: "other"
+
+
+class Day(datetime.date):
+    def isoformat(self) -> str:
+        return "2000-01-01"
+
+
+def test_a_value_of_a_type_of_ones_own_is_the_plain_value_and_logged_as_it_is() -> None:
+    shape = "SELECT COUNT(*) AS n FROM users WHERE COALESCE({0}, NULL) IS NOT NULL"
+    for feigned, plain in ((Feigned("7.5"), Decimal("7.5")), (Written("x"), "x"), (Day(2024, 2, 29), datetime.date(2024, 2, 29))):
+        assert summary(ask(shape.format("?"), [feigned])) == summary(ask(shape.format("?"), [plain]))
+        assert list(written([feigned])) == list(written([plain]))

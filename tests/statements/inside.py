@@ -12,6 +12,7 @@ from worlds import MAIN, SHUFFLED, THREADS, World
 
 from dpquery.backends import exact, names, relation
 from dpquery.backends.port import BoundedSQL
+from dpquery.backends.source import Identity
 from dpquery.plan.rel import Public
 from dpquery.schema.physical import PhysicalTable
 from dpquery.values.exact import Exact
@@ -54,6 +55,10 @@ class Inside:
     def close(self) -> None:
         while self.made.materialised:
             self.con.execute(f"DROP TABLE {names.public(self.made.materialised.pop())}")
+
+    @property
+    def opened(self) -> Identity:
+        return []
 
     def describe(self) -> Mapping[str, PhysicalTable]:
         raise NotImplementedError
