@@ -55,6 +55,7 @@ GENERATED = [
         for to in ("BIGINT", "DOUBLE", "VARCHAR", "BOOLEAN", "DECIMAL(38, 0)", "DECIMAL(38, 2)", "DECIMAL(38, 37)")
     ),
     *(f"{f}(s)" for f in ("lower", "upper", "trim", "ltrim", "rtrim", "length")),
+    *(f"{f}(s, ' ax\u00e9')" for f in ("trim", "ltrim", "rtrim")),
     *(f"{f}(s, {n})" for f in ("left", "right", "substring") for n in (0, 1, -1, 4096, -4096)),
     *(f"date_part('{part}', {a})" for part in PARTS for a in ("d", "ts")),
     *(f"date_trunc('{unit}', {a})" for unit in UNITS for a in ("d", "ts")),

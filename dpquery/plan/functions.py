@@ -95,12 +95,12 @@ def _choice() -> Iterator[Function]:
 
 
 def _text() -> Iterator[Function]:
-    family, cut = "Text", f"cut at {LONGEST} characters"
+    family, cut, ends = "Text", f"cut at {LONGEST} characters", "spaces, or any of the literal characters"
     yield Function("lower", "lower(s)", family, rules.text, 1, 1, "STRING", "", ("lower", "lcase"))
     yield Function("upper", "upper(s)", family, rules.text, 1, 1, "STRING", "", ("upper", "ucase"))
-    yield Function("trim", "trim(s)", family, rules.text, 1, 1, "STRING", "spaces only", ("trim",))
-    yield Function("ltrim", "ltrim(s)", family, rules.text, 1, 1, "STRING", "spaces only", ("ltrim",))
-    yield Function("rtrim", "rtrim(s)", family, rules.text, 1, 1, "STRING", "spaces only", ("rtrim",))
+    yield Function("trim", "trim(s [, characters])", family, rules.trimmed, 1, 2, "STRING", ends, ("trim",))
+    yield Function("ltrim", "ltrim(s [, characters])", family, rules.trimmed, 1, 2, "STRING", ends, ("ltrim",))
+    yield Function("rtrim", "rtrim(s [, characters])", family, rules.trimmed, 1, 2, "STRING", ends, ("rtrim",))
     lengths, places_of = ("length", "len", "char_length", "character_length"), ("strpos", "position", "instr")
     yield Function("length", "length(s)", family, rules.measured, 1, 1, "INTEGER, characters", f"at most {LONGEST}", lengths)
     places = "literal places"

@@ -174,6 +174,11 @@ def text(args: Args) -> tuple[Args, Type]:
     return tuple(want(arg, STRING) for arg in args), STRING
 
 
+def trimmed(args: Args) -> tuple[Args, Type]:
+    """A text, and the characters to take off as a literal; a text out."""
+    return (want(args[0], STRING), *(short(arg, NEEDLE, "characters") for arg in args[1:])), STRING
+
+
 def spelled(args: Args) -> tuple[Args, Type]:
     """Texts or what can be spelled as text, at least one of them a text; the result is a text."""
     if not any(arg.type.kind in (Kind.STRING, Kind.NULL) for arg in args):

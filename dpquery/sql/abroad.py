@@ -123,7 +123,7 @@ def _is_plain(node: exp.Expr) -> bool:
 
 
 def _trimmed(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Trim)
+    return isinstance(node, exp.Trim) and argument(node, "expression") is None
 
 
 def _sunday_week(node: exp.Expr) -> bool:
@@ -153,7 +153,7 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
         Difference(_sunday_week, "weeks start on Sunday here, on Monday in DuckDB", "EXTRACT(ISOWEEK FROM d)"),
         _ZERO,
         _NEGATIVE,
-        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
+        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "TRIM(s, ' '), with the characters to take off"),
     ),
     "spark": (
         _SUNDAY,
@@ -167,7 +167,7 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
     "trino": (
         Difference(lambda node: _extracted(node, "dow", "day_of_week"), "Monday is day 1 here, Sunday day 0 in DuckDB", "DAY_OF_WEEK(d)"),
         Difference(_from_zero, "place 0 gives an empty text here, and is taken for 1 in DuckDB", "SUBSTR(s, 1, ..)"),
-        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "REPLACE, or dialect duckdb"),
+        Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "TRIM(BOTH ' ' FROM s), with the characters to take off"),
         Difference(_by_calendar, "whole months are counted here, their first days in DuckDB", "DATE_DIFF('day', d, e), or dialect duckdb"),
     ),
 }

@@ -39,7 +39,7 @@ NODES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Trunc: ("this", "decimals"),
     exp.Log: ("this", "expression"),
     exp.Pi: (),
-    exp.Trim: ("this", "position"),
+    exp.Trim: ("this", "expression", "position"),
     exp.Substring: ("this", "start", "length"),
     exp.StrPosition: ("this", "substr"),
     exp.DPipe: ("this", "expression", "safe"),

@@ -76,11 +76,11 @@ def _plain(node: exp.Expr, at: At) -> Scalar:
 
 def _trim(node: exp.Trim, at: At) -> Scalar:
     """The parser keeps ltrim and rtrim as TRIM with a position."""
-    this, position = take(node, "this", "position")
+    this, which, position = take(node, "this", "expression", "position")
     name = TRIMS.get(None if position is None else str(position).upper())
     if name is None:
         raise at.refuse("UNSUPPORTED_CLAUSE", "TRIM takes LEADING, TRAILING or BOTH", node)
-    return call(name, visit(this, at))
+    return call(name, *(visit(arg, at) for arg in (this, which) if arg is not None))
 
 
 def _concat(node: exp.Concat, at: At) -> Scalar:

@@ -175,6 +175,7 @@ EXPRESSIONS = (
     Construct("LEFT", "LEFT(channel, 2)"),
     Construct("LEFT of a negative length", "LEFT(channel, -2)"),
     Construct("TRIM", "TRIM(channel)"),
+    Construct("TRIM of characters", "TRIM(channel, 'xy')", {"spark": "TRIM('xy', channel)", "trino": "TRIM(BOTH 'xy' FROM channel)"}),
     Construct("STRPOS", "STRPOS(channel, 'x')", {"snowflake": "POSITION('x', channel)", "spark": "LOCATE('x', channel)"}),
     Construct("STARTS_WITH", "STARTS_WITH(channel, 'x')", {"snowflake": "STARTSWITH(channel, 'x')", "spark": "STARTSWITH(channel, 'x')"}),
     Construct("ABS, SIGN, FLOOR, CEIL, SQRT, EXP, LN", "ABS(SIGN(FLOOR(CEIL(SQRT(EXP(LN(weight)))))))"),

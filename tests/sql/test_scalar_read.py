@@ -70,6 +70,8 @@ READ: list[tuple[str, Scalar]] = [
     ("date_diff('day', '2024-02-29'::DATE, d)", Call("date_diff", (words("day"), Literal(DAY, DATE), D), INTEGER)),
     ("log(2, x)", Call("log2", (X,), FLOAT)),
     ("ltrim(s)", Call("ltrim", (S,), STRING)),
+    ("rtrim(s, 'xy')", Call("rtrim", (S, Literal("xy", STRING)), STRING)),
+    ("trim(BOTH 'x' FROM s)", Call("trim", (S, Literal("x", STRING)), STRING)),
 ]
 
 

@@ -65,7 +65,7 @@ REFUSED = {
         d + INTERVAL 'soon' ; d + INTERVAL 99999 YEAR ; round(x, 39) ; left(s, 4097) ; d + INTERVAL 1 DECADE ; f = 'maybe'
     """,
     "UNSUPPORTED_CLAUSE": """
-        trim(BOTH 'x' FROM s) ; rtrim(s, 'x') ; i BETWEEN SYMMETRIC 1 AND 2 ; ceil(x, 2) ; floor(d TO day)
+        i BETWEEN SYMMETRIC 1 AND 2 ; ceil(x, 2) ; floor(d TO day)
     """,
     "UNSUPPORTED_EXPRESSION": """
         s LIKE ANY ('a', 'b') ; i & j ; i | j ; i << 2 ; ~i ; (i, j) ; s[1] ; main.lower(s) ; i IS JSON ; e'a' ; s GLOB 'a'
@@ -205,7 +205,7 @@ SAMPLES: dict[type[exp.Expression], str] = {
     exp.Like: "s LIKE 'a'",
     exp.Escape: "s LIKE 'a' ESCAPE '$'",
     exp.Round: "round(x, 1)",
-    exp.Trim: "trim(s)",
+    exp.Trim: "trim(s, 'x')",
     exp.DateDiff: "date_diff('day', d, e)",
     exp.TimestampTrunc: "date_trunc('day', ts)",
     exp.Substring: "substring(s, 1, 2)",
