@@ -25,7 +25,7 @@ from math import ceil
 
 from dpquery.aggregates.card import Bar, Bars, Card, Planned
 from dpquery.aggregates.quantile import QUANTILE, SIZES, Reach, ended
-from dpquery.aggregates.values import double, released
+from dpquery.aggregates.values import double, released, worth
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, shortfall
 from dpquery.numbers import float_near
@@ -148,7 +148,7 @@ def reach(aggregate: Aggregate, noises: Sequence[Noise]) -> Reach:
 
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
-    """Half the width of the error bar of n values spread evenly over their bounds, by n; of a list the widest."""
+    """Half the width of the error bar of n values spread evenly over their bounds, by n; of a list the widest. Of moments in days."""
     which, _ = _which(aggregate)
     span, bin = which.high - which.low + 1, which.widths[0]
     halves = [half for _, half in reach(aggregate, noises)]
@@ -156,7 +156,7 @@ def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fr
     for n in SIZES:
         ends = ((max(0.0, q * n - half), min(n, q * n + half)) for q, half in zip(map(float, which.fractions), halves, strict=True))
         rows = max(high - low for low, high in ends)
-        found[f"n={n}"] = double((Fraction(rows / n) * span + bin) * aggregate.step / 2 + which.slack)
+        found[f"n={n}"] = double(((Fraction(rows / n) * span + bin) * aggregate.step / 2 + which.slack) / worth(aggregate.type))
     return found
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
+from dpquery.aggregates.values import plain as plain
+from dpquery.aggregates.values import spelled
 from dpquery.errors import Refused
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.release import (
@@ -25,7 +27,7 @@ from dpquery.plan.release import (
     Units,
 )
 from dpquery.plan.scalar import Column, Interval, Scalar
-from dpquery.values.types import Kind
+from dpquery.values.types import FLOAT, Kind, Type
 
 FINENESS = 44  # bits between the largest bound and the step where nothing else sets the step
 SQUARED = 31  # bits of the width of values that are multiplied, so that a product of half units has 62
@@ -78,14 +80,10 @@ def ceil_log2(value: Fraction) -> int:
     return k
 
 
-def clamped(values: Units) -> str:
+def clamped(values: Units, type: Type = FLOAT, unit: int = 1) -> str:
     """What the bounds do to a row beyond them: the answer is of clamped rows, off by as much as that makes, and no error bar knows."""
-    return f"rows are clamped to [{plain(values.low * values.step)}, {plain(values.high * values.step)}]"
-
-
-def plain(value: Fraction) -> str:
-    """A number for people: whole, or to six digits."""
-    return str(value.numerator) if value.denominator == 1 else f"{value.numerator / value.denominator:.6g}"
+    low, high = (spelled(end * values.step * unit, type) for end in (values.low, values.high))
+    return f"rows are clamped to [{low}, {high}]"
 
 
 def row_units(bounds: Interval | None, step: Fraction) -> tuple[int, int]:

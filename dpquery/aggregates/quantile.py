@@ -6,6 +6,7 @@ All quantiles of the same values read the same counts, and so are paid for once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from fractions import Fraction
 from itertools import pairwise
 from math import log, sqrt
@@ -15,13 +16,13 @@ from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric
 from dpquery.aggregates.card import Bar, Bars, Card, Planned
 from dpquery.aggregates.counted import ONE, Counted
 from dpquery.aggregates.grid import clamped, fits, grid, plain, row_units
-from dpquery.aggregates.values import bar, double, released
+from dpquery.aggregates.values import DAY, bar, double, released, worth
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, deviation
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import Aggregate, Bins, Part, Quantile, Units
 from dpquery.plan.scalar import Interval, Scalar
-from dpquery.values.types import FLOAT, Kind, Shown, Value
+from dpquery.values.types import DATE, FLOAT, TIMESTAMP, Kind, Shown, Type, Value
 
 WITHIN = 16  # bins that a wider one is made of
 LEVELS = 3
@@ -43,13 +44,19 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     parts = tuple(Part(values, Bins(most, width, -(-span // width)), ask.where) for width in widths)
     capped, cuts = told(row_cap(contributions, rows_per_unit), contributions)
     wide = widths[-1] > 1
-    narrow = f"counted in bins of width {plain(widths[-1] * values.step)}, by which it may be off" if wide else "each value is counted by itself"
-    found = Quantile(ask.fractions or (Fraction(1, 2),), values.low, values.high, widths, ask.discrete, slack, ask.upper)
-    bounds = Interval(values.low * values.step, values.high * values.step)
+    kind, step = ask.moment or (argument.type if ask.discrete else FLOAT), values.step * ask.unit
+    narrow = f"counted in bins of width {_width(widths[-1] * step, kind)}, by which it may be off" if wide else "each value is counted by itself"
+    found = Quantile(ask.fractions or (Fraction(1, 2),), values.low, values.high, widths, ask.discrete, slack * ask.unit, ask.upper)
+    bounds = Interval(values.low * step, values.high * step)
     coarse = (narrow,) if wide and span // widths[-1] < COARSE else ()
-    kind = argument.type if ask.discrete else FLOAT
+    told_all = (narrow, clamped(values, kind, ask.unit), *capped, *notes, *(("errors are in days",) if ask.moment else ()))
     kind = kind.listed if ask.listed else kind
-    return Planned(fits(ask, parts, None), kind, values.step, bounds, (narrow, clamped(values), *capped, *notes), (*cuts, *coarse), quantile=found)
+    return Planned(fits(ask, parts, None), kind, step, bounds, told_all, (*cuts, *coarse), quantile=found)
+
+
+def _width(width: Fraction, kind: Type) -> str:
+    """The width of a bin for people: of moments in days, hours and less."""
+    return str(timedelta(microseconds=int(width * DAY / worth(kind)))) if kind in (DATE, TIMESTAMP) else plain(width)
 
 
 def _values(ask: AggregateAsk, argument: Scalar) -> tuple[Units, tuple[str, ...], Fraction]:
@@ -133,11 +140,12 @@ def reach(aggregate: Aggregate, noises: Sequence[Noise], doubt: Fraction) -> Rea
 
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
-    """Half the width of the error bar of n values spread evenly over their bounds, by n; of a list the widest."""
+    """Half the width of the error bar of n values spread evenly over their bounds, by n; of a list the widest. Of moments in days."""
     which, _ = counted(aggregate, [()] * len(noises))
     even = Counted.even(which.high - which.low + 1, which.widths, SIZES)
     ends = even.reach(which, noises, confidence)
-    return {f"n={n}": double(max(high - low for low, high in own) * aggregate.step / 2 + which.slack) for n, own in zip(SIZES, ends, strict=True)}
+    halves = (max(high - low for low, high in own) * aggregate.step / 2 + which.slack for own in ends)
+    return {f"n={n}": double(half / worth(aggregate.type)) for n, half in zip(SIZES, halves, strict=True)}
 
 
 QUANTILE = Card("quantile", plan, finish, interval, expected_error)

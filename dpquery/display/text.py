@@ -7,7 +7,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time
+from datetime import date, datetime, time
 from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,9 @@ def cell(value: object, bar: tuple[Any, Any] | list[Any] | None = None) -> str:
     if bar is None or value is None:
         return _value(value)
     low, high = bar
+    if isinstance(value, date):
+        low, high = _as_days([low, high])
+        return f"{_value(value)} [{_value(low)}, {_value(high)}]"
     middle, half = _fraction(value), (Fraction(high) - Fraction(low)) / 2
     digits = _digits(half)
     if abs(Fraction(low) + Fraction(high) - 2 * middle) <= max(_last_digit(value), half / 10**6):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.accounting.event import Price
 from dpquery.aggregates import mode
+from dpquery.aggregates.values import spelled
 from dpquery.backends.public import MAX_KEYS
 from dpquery.engine import basis
 from dpquery.engine.cost import left_open
@@ -38,6 +39,7 @@ from dpquery.plan.release import (
 )
 from dpquery.privacy import Sensitivity, enforced, lemmas, sensitivities, warnings
 from dpquery.schema.model import Schema
+from dpquery.values.types import DATE, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from dpquery.engine.prepared import Prepared, Ready
@@ -225,13 +227,18 @@ def _aggregates(release: Release, parts: tuple[Measured, ...]) -> Iterator[dict[
     caps = bounding(release)
     for aggregate in release.aggregates:
         own = [parts[i].as_dict() for i in aggregate.parts]
-        bounds = None if aggregate.bounds is None else [plain(aggregate.bounds.low), plain(aggregate.bounds.high)]
+        bounds = None if aggregate.bounds is None else [_bound(end, aggregate.type) for end in (aggregate.bounds.low, aggregate.bounds.high)]
         row = {"aggregate": aggregate.label, **own[0], "bounds": bounds, **caps, "lemmas": sorted({p["lemma"] for p in own})}
         if len(own) > 1:
             row["parts"] = own
         if aggregate.notes:
             row["notes"] = list(aggregate.notes)
         yield row
+
+
+def _bound(end: Fraction, type: Type) -> JSON:
+    """A bound of a column: a number, of dates and timestamps a text."""
+    return spelled(end, type) if type.element in (DATE, TIMESTAMP) else plain(end)
 
 
 def hidden_count(release: Release) -> int | None:

@@ -20,8 +20,9 @@ class AggregateAsk:
 
     `per_group` and `per_row` are contribution bounds as written, those of a row of all arguments; `epsilon` is an explicit share, `other` a second
     argument. `fractions` say which quantiles it is, `listed` as a list; `discrete`: one of the values, of two `upper` the greater. `values` are those
-    that may be the most frequent one. `doubt` is how often the error bar of a quantile that is chosen by rank may miss it. `name` is its column in
-    the noisy table.
+    that may be the most frequent one. Dates and timestamps have quantiles of their days or microseconds since 1970; `moment` is then the type of the
+    result, in which 1 of these is worth `unit`. `doubt` is how often the error bar of a quantile that is chosen by rank may miss it. `name` is its
+    column in the noisy table.
     """
 
     name: str
@@ -40,6 +41,8 @@ class AggregateAsk:
     upper: bool = False
     values: tuple[Value, ...] = ()
     doubt: Fraction = Fraction(1, 20)
+    moment: Type | None = None
+    unit: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -215,4 +216,6 @@ def _whole(released: Released) -> list[bool]:
 def _too_wide(value: Any, bar: Bars) -> bool:
     if isinstance(bar, list):
         return value is not None and any(map(_too_wide, value, bar))
+    if isinstance(value, date):  # nothing says how wide is wide
+        return False
     return bar is not None and value is not None and float(bar[1]) - float(bar[0]) > abs(float(value))

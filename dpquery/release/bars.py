@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -66,28 +67,28 @@ def named(name: str, tables: Tables) -> tuple[Released, Aggregate]:
 
 def _bars(how: Affine | Ratio | Combined | Either, tables: Tables, confidence: Fraction) -> Sequence[Bars]:
     match how:
-        case Affine() if _listed(how, tables):
+        case Affine() if _whole(how, tables):
             return _lists(how, tables, confidence)
-        case Either() if _listed(how, tables):
+        case Either() if _whole(how, tables):
             columns = [_bars(branch, tables, confidence) for branch in how.branches if isinstance(branch, Affine | Either)]
             return [next((one for one in row if one is not None), None) for row in zip(*columns, strict=True)]
         case _:
             return _single(how, tables, confidence)
 
 
-def _listed(how: Part, tables: Tables) -> bool:
-    """Whether it is a list that is shown as a whole, which nothing is computed from."""
+def _whole(how: Part, tables: Tables) -> bool:
+    """Whether it is a list or a moment that is shown as a whole, which nothing is computed from."""
     match how:
-        case Affine(aggregate=name, place=None):
-            return named(name, tables)[1].type.kind is Kind.LIST
+        case Affine(aggregate=name, place=None, factor=1, offset=0):
+            return named(name, tables)[1].type.kind in (Kind.LIST, Kind.DATE, Kind.TIMESTAMP)
         case Either(branches=branches):
-            return any(_listed(branch, tables) for branch in branches)
+            return any(_whole(branch, tables) for branch in branches)
         case _:
             return False
 
 
 def _lists(how: Affine, tables: Tables, confidence: Fraction) -> list[Bars]:
-    """The bars of a list's values, row by row."""
+    """The bars of a list's values or of moments, row by row."""
     released, bars = _released(how, tables, confidence)
     return [None if row is None else bars[row] for row in released.rows]
 
@@ -137,9 +138,11 @@ def _fieller(how: Ratio, tables: Tables, confidence: Fraction) -> tuple[Bar, ...
 
 
 def _affine(bar: Bar, factor: Fraction, offset: Fraction) -> Bar:
-    """The bar of factor * x + offset; None where an end of it is no double."""
+    """The bar of factor * x + offset; None where an end of it is no double, and of moments, which are no numbers."""
     if bar is None or (factor == 1 and offset == 0):
         return bar
+    if isinstance(bar[0], date):
+        return None
     low, high = sorted(factor * Fraction(end) + offset for end in bar)
     return _ends((low, high))
 
@@ -194,7 +197,7 @@ def _spans(how: Part, tables: Tables, confidence: Fraction) -> list[Span]:
 
 
 def _exact(bar: Bar) -> Span:
-    if bar is None or not all(math.isfinite(end) for end in bar):
+    if bar is None or isinstance(bar[0], date) or not all(math.isfinite(end) for end in bar):
         return None
     return Fraction(bar[0]), Fraction(bar[1])
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, assert_never
 
+from dpquery.aggregates.values import released
 from dpquery.mechanisms import deviation
-from dpquery.plan.draft import Affine, Edge, Output
+from dpquery.plan.draft import Affine, Edge, Either, Output
 from dpquery.release.bars import Bar, Tables, named
 from dpquery.release.bars import Bars as Cell
+from dpquery.values.types import DATE, TIMESTAMP, Kind, Type
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Bars = tuple[tuple[Cell, ...] | None, ...]
+ENDS = ("lower_bound", "upper_bound")
 SINGLE = ("count", "units", "total")  # cards whose value is one noisy number in steps of its grid
 
 
@@ -33,7 +37,8 @@ def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, tables: Table
         match output.edge:
             case Edge.LOW | Edge.HIGH:
                 end = 0 if output.edge is Edge.LOW else 1
-                made: pa.Array[Any] = pa.array([None if bar is None or isinstance(bar, list) else float(bar[end]) for bar in column], pa.float64())
+                ends = [None if bar is None or isinstance(bar, list) else bar[end] for bar in column]
+                made: pa.Array[Any] = _moments(output, ends, tables) or pa.array([None if one is None else float(one) for one in ends], pa.float64())
             case Edge.REPORT:
                 known, rows = _known(output, tables), zip(table.column(place).to_pylist(), column, strict=True)
                 made = pa.array([_report(value, bar, known, confidence) for value, bar in rows], pa.string())
@@ -42,6 +47,16 @@ def filled(outputs: Sequence[Output], table: pa.Table, bars: Bars, tables: Table
         table = table.set_column(place, table.column_names[place], made)
         left[place] = None
     return table, tuple(left)
+
+
+def _moments(output: Output, ends: Sequence[Any], tables: Tables) -> pa.Array[Any] | None:
+    """The ends of bars of a date or timestamp in its own type; None where they are numbers."""
+    import pyarrow as pa
+
+    how = next(iter(output.interval.branches), None) if isinstance(output.interval, Either) else output.interval
+    kind = named(how.aggregate, tables)[1].type.element.kind if isinstance(how, Affine) and tables else None
+    types = {Kind.DATE: pa.date32(), Kind.TIMESTAMP: pa.timestamp("us")}
+    return pa.array(ends, types[kind]) if kind in types else None
 
 
 def _known(output: Output, tables: Tables) -> Mapping[str, Any]:
@@ -53,7 +68,7 @@ def _known(output: Output, tables: Tables) -> Mapping[str, Any]:
     if aggregate.card in SINGLE and len(aggregate.parts) == 1:
         found["standard_deviation"] = _finite(deviation(released.priced.noises[aggregate.parts[0]]) * float(aggregate.step))
     if aggregate.bounds is not None:
-        found["bounds"] = {"lower_bound": _finite(float(aggregate.bounds.low)), "upper_bound": _finite(float(aggregate.bounds.high))}
+        found["bounds"] = {name: _bound(end, aggregate.type) for name, end in zip(ENDS, (aggregate.bounds.low, aggregate.bounds.high), strict=True)}
     return found
 
 
@@ -65,7 +80,7 @@ def _report(value: Any, bar: Cell, known: Mapping[str, Any], confidence: Fractio
     if "standard_deviation" in known:
         report["result"]["standard_deviation"] = known["standard_deviation"]
     if bar is not None:
-        ends = dict(zip(("lower_bound", "upper_bound"), _both(bar), strict=True))
+        ends = dict(zip(ENDS, _both(bar), strict=True))
         report["noise_confidence_interval"] = {**ends, "confidence_level": float(confidence)}
     if "bounds" in known:
         report["bounding_report"] = known["bounds"]
@@ -83,7 +98,13 @@ def _both(bar: tuple[Any, Any] | list[Bar]) -> tuple[Any, Any]:
 def _number(value: Any) -> Any:
     if isinstance(value, list):
         return [_number(one) for one in value]
+    if isinstance(value, date):
+        return value.isoformat()
     return _finite(float(value)) if isinstance(value, float | Decimal) else value
+
+
+def _bound(value: Fraction, type: Type) -> Any:
+    return _number(released(value, type.element)) if type.element in (DATE, TIMESTAMP) else _finite(float(value))
 
 
 def _finite(value: float) -> float | None:

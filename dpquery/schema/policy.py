@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, assert_never
 
 from dpquery.errors import SchemaError
 from dpquery.schema.draft import comment, plain_word, quoted_text
-from dpquery.schema.policysql import Domain, Entity, Held, Spent, Token, is_number, said
+from dpquery.schema.policysql import SPENT, Domain, Entity, Held, Spent, Token, Way, is_number, said
 
 LONGEST: Final = 2**20
+UNITS: Final = ("privacy_unit_column", "privacy_unit_columns")
+SPENDING: Final = ("epsilon_budget", "delta_budget", "max_epsilon_per_query", "delta_per_query", "max_groups_contributed")
 INSTEAD: Final = "a file with BigQuery's privacy_policy JSON, or with Snowflake's CREATE PRIVACY POLICY and ALTER TABLE .. SET PRIVACY DOMAIN"
 
 
@@ -78,13 +81,15 @@ def imported(text: str) -> str:
 
 
 def _sql(text: str, found: Policy) -> None:
-    limits: list[str] = []
+    limits, ways = list[str](), list[Way]()
     for one in said(text):
         match one:
             case Held():
                 _bigquery(_json(one.json), one.table or "TODO", found)
             case Spent():
                 _spent(one, limits, found)
+            case Way():
+                ways.append(one)
             case Entity():
                 found.owned(one.table, one.column)
             case Domain():
@@ -92,11 +97,12 @@ def _sql(text: str, found: Policy) -> None:
             case _:
                 assert_never(one)
     _limited(limits, found)
+    _told_apart(ways, found)
 
 
 def _json(text: str) -> Mapping[str, Any]:
     try:
-        content = json.loads(text.replace('\\"', '"') if text.lstrip().startswith('{\\"') else text, parse_float=Decimal)
+        content = json.loads(text.replace('\\"', '"') if text.lstrip().startswith('{\\"') else text, parse_float=Decimal, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise SchemaError("BAD_POLICY", "the privacy policy is not valid JSON", instead=INSTEAD) from None
     if not isinstance(content, dict):
@@ -109,12 +115,19 @@ def _json(text: str) -> Mapping[str, Any]:
     return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
 
 
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, no name of which stands twice: of two values one would be lost."""
+    for name, number in Counter(name for name, _ in pairs).items():
+        if number > 1:
+            raise SchemaError("BAD_POLICY", f"{name[:60]} is given twice", instead="it once")
+    return dict(pairs)
+
+
 def _snake(content: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of BigQuery's REST interface, which are in camel case, as its SQL spells them."""
-    return {
-        re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: "_" + found.group(1).lower(), name): _snake(value) if isinstance(value, dict) else value
-        for name, value in content.items()
-    }
+    names = [re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: "_" + found.group(1).lower(), name) for name in content]
+    values = (_snake(value) if isinstance(value, dict) else value for value in content.values())
+    return _once([*zip(names, values, strict=True)])
 
 
 # ---- BigQuery ------------------------------------------------------------------------------------------------------------------------
@@ -126,24 +139,56 @@ def _bigquery(policy: Mapping[str, Any], table: str, found: Policy) -> None:
             raise SchemaError("BAD_POLICY", f"{kind[:40]} holds no object", instead=INSTEAD)
         match kind:
             case "differential_privacy_policy":
+                _known(kind, content, SPENDING, found)
                 _spending(content, found)
             case "aggregation_threshold_policy":
-                found.minimum = _whole(content, "threshold")
-            case _:
-                found.notes.append(f"{kind[:60]} has no counterpart: joins are allowed on the privacy unit, declared keys and public tables")
+                _known(kind, content, ("threshold",), found)
+                _strictest(found, "minimum", _whole(content, "threshold"), max)
+            case "join_restriction_policy":
+                found.notes.append(f"{kind} has no counterpart: joins are allowed on the privacy unit, declared keys and public tables")
                 continue
-        unit = content.get("privacy_unit_column", content.get("privacy_unit_columns"))
-        units = unit.split(",") if isinstance(unit, str) else unit if isinstance(unit, list) else []
+            case _:
+                found.notes.append(f"{kind[:60]} is not known here, and nothing of it is read")
+                continue
+        units = [one for name in UNITS if name in content for one in _units(name, content[name])]
         if len(units) > 1:
             found.notes.append("several privacy unit columns have no counterpart: one column must name the unit")
         if units:
             found.owned(table, str(units[0]).strip())
 
 
+def _known(kind: str, content: Mapping[str, Any], names: Sequence[str], found: Policy) -> None:
+    """Notes the keys of a policy that nothing here reads."""
+    for name in content:
+        if name not in (*names, *UNITS):
+            found.notes.append(f"{kind}: {name[:60]} is not known here, and is not read")
+
+
+def _units(name: str, value: object) -> list[str]:
+    """The columns that name the unit: a text, several of them separated by commas, or a list."""
+    if isinstance(value, str):
+        return value.split(",")
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return value
+    raise SchemaError("BAD_POLICY", f"{name} is no column's name", instead=INSTEAD)
+
+
 def _spending(content: Mapping[str, Any], found: Policy) -> None:
-    found.epsilon, found.delta = _number(content, "epsilon_budget"), _number(content, "delta_budget")
-    found.most, found.query_delta = _number(content, "max_epsilon_per_query"), _number(content, "delta_per_query")
-    found.groups = _whole(content, "max_groups_contributed")
+    for attribute, name in zip(("epsilon", "delta", "most", "query_delta"), SPENDING, strict=False):
+        _strictest(found, attribute, _number(content, name), min)
+    _strictest(found, "groups", _whole(content, SPENDING[-1]), min)
+
+
+def _strictest(found: Policy, attribute: str, value: str | None, least: Callable[..., str]) -> None:
+    """Keeps of two policies' limits the stricter one, and says so."""
+    before = getattr(found, attribute)
+    if value is None or before is None:
+        setattr(found, attribute, value if before is None else before)
+        return
+    kept = least(before, value, key=Decimal)
+    if before != value:
+        found.notes.append(f"of the limits {before} and {value} in several policies {kept} is taken: the stricter one holds for all here")
+    setattr(found, attribute, kept)
 
 
 def _number(content: Mapping[str, Any], name: str) -> str | None:
@@ -171,12 +216,14 @@ def _spent(one: Spent, limits: list[str], found: Policy) -> None:
     match one.name:
         case "BUDGET_WINDOW":
             found.notes.append(f"BUDGET_WINDOW {one.value} has no counterpart: the budget here is for the life of the data")
+        case _ if one.name not in SPENT:
+            found.notes.append(f"{one.name[:60]} {one.value[:60]} is not known here, and is not read")
         case _ if not is_number(one.value):
             found.notes.append(f"{one.name} {one.value} is no number")
         case "BUDGET_LIMIT":
             limits.append(one.value)
         case _:
-            found.most = one.value
+            _strictest(found, "most", one.value, min)
             found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {one.value} bounds each aggregate there, max_epsilon the whole statement here")
 
 
@@ -186,6 +233,15 @@ def _limited(limits: list[str], found: Policy) -> None:
     if len(set(limits)) > 1:
         several = ", ".join(dict.fromkeys(limits))
         found.notes.append(f"of the budgets {several} the smallest is taken: one budget holds for all here; accounts of a ledger split it")
+
+
+def _told_apart(ways: Sequence[Way], found: Policy) -> None:
+    """Notes that a policy answers some otherwise than others: here the budget, split over accounts, holds for all."""
+    if not all(way.budget for way in ways):
+        found.notes.append("NO_PRIVACY_POLICY() lets some roles ask without noise; here nobody does, and such roles are asked of the source itself")
+    budgets = sum(way.budget for way in ways)
+    if budgets > 1:
+        found.notes.append(f"the {budgets} calls of PRIVACY_BUDGET are one budget here: declare analysts, whose shares add up to it")
 
 
 def _domain(domain: Domain, found: Policy) -> None:

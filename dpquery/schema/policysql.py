@@ -50,6 +50,13 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """What a policy answers some role with: a privacy budget, or no policy at all."""
+
+    budget: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """The column that names whose a row is."""
 
@@ -67,7 +74,7 @@ class Domain:
     values: tuple[Token, ...]
 
 
-Said = Held | Spent | Entity | Domain
+Said = Held | Spent | Way | Entity | Domain
 
 
 def is_number(text: str) -> bool:
@@ -81,10 +88,18 @@ def said(text: str) -> Iterator[Said]:
     words = [token.text.upper() if token.kind == "name" else "" if token.kind != "mark" else token.text for token in tokens]
     table: str | None = None  # the first that the statement names
     ends = 0  # of the list that was read last
+    within = False  # the arguments of a budget
     for i, token in enumerate(tokens):
         match words[i] if i >= ends else "":
             case ";":
-                table = None
+                table, within = None, False
+            case ")":
+                within = False
+            case "PRIVACY_BUDGET" | "NO_PRIVACY_POLICY" as word if words[i + 1 : i + 2] == ["("]:
+                within = word == "PRIVACY_BUDGET"
+                yield Way(within)
+            case word if within and word not in (*SPENT, "BUDGET_NAME") and token.kind == "name" and words[i + 1 : i + 2] == ["=>"]:
+                yield Spent(word, "".join(_value(tokens, i + 2)))
             case "TABLE" | "VIEW" if table is None:
                 table = _named(tokens, words, i + 1)
             case word if word in SPENT and words[i + 1 : i + 2] == ["=>"]:

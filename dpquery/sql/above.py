@@ -147,7 +147,7 @@ def _type_of(ask: AggregateAsk) -> Type:
     if ask.card == MODE and ask.argument is not None:
         return ask.argument.type
     if ask.card in ("quantile", BY_RANK):
-        kind = ask.argument.type if ask.discrete and ask.argument is not None else FLOAT
+        kind = ask.moment or (ask.argument.type if ask.discrete and ask.argument is not None else FLOAT)
         return kind.listed if ask.listed else kind
     if ask.card not in ("count", "units", "distinct", "total"):
         return FLOAT

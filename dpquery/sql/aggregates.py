@@ -3,26 +3,31 @@ and contribution bounds."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
 from sqlglot import exp
 
+from dpquery.aggregates.values import DAY, EPOCH
 from dpquery.plan import functions
 from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
-from dpquery.plan.scalar import Column, Interval, Literal, Scalar
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar, conjuncts
 from dpquery.privacy.locality import owning
 from dpquery.sql import edges, modes, quantiles
+from dpquery.sql.bins import moments
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
 from dpquery.sql.refuse import near, place
 from dpquery.sql.rowwise import condition, expression
+from dpquery.sql.sides import facts
 from dpquery.sql.titles import label
 from dpquery.sql.unanswered import called, unanswered
-from dpquery.values.types import BOOLEAN, DATE, LEAST_AMOUNT, TIMESTAMP, Value
+from dpquery.values.types import BOOLEAN, DATE, LEAST_AMOUNT, STRING, TIMESTAMP, Type, Value
 
 MOMENTS: Mapping[type[exp.Expr], str] = {
     exp.VariancePop: "var_pop",
@@ -36,6 +41,8 @@ MOMENTS: Mapping[type[exp.Expr], str] = {
 }
 GREATEST_BOUND = Fraction(10) ** 300  # as in the schema: what a double holds, with room to spare
 DAYS = "the number of a day, date_diff('day', DATE '2000-01-01', x), and DATE '2000-01-01' + CAST(v AS INTEGER) of the result v"
+MOMENTS_BOUNDED = "contribution_bounds_per_row => (DATE '2024-01-01', DATE '2024-12-31')"
+MICROSECOND = datetime.timedelta(microseconds=1)
 ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
 
 
@@ -61,14 +68,15 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
     if not card:
         card, argument = _card(statement, inner, scope, rel)
     named = _named(statement, inner)
-    return AggregateAsk(
+    bounded = argument.moment is None
+    found = AggregateAsk(
         name="",
         label=label(node),
         card=card,
         argument=argument.value,
         where=_and(where, argument.where),
         per_group=_bounds(statement, inner, named, "contribution_bounds_per_group"),
-        per_row=_bounds(statement, inner, named, "contribution_bounds_per_row"),
+        per_row=_bounds(statement, inner, named, "contribution_bounds_per_row") if bounded else None,
         epsilon=_epsilon(statement, inner, named),
         position=place(node),
         other=argument.other,
@@ -77,7 +85,9 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         discrete=argument.discrete,
         upper=argument.upper,
         values=argument.values,
+        moment=argument.moment,
     )
+    return found if bounded else _of_moments(statement, found, inner, named, rel)
 
 
 def _filtered(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
@@ -106,16 +116,44 @@ class Argument(NamedTuple):
     discrete: bool = False
     upper: bool = False
     values: tuple[Value, ...] = ()
+    moment: Type | None = None
 
 
 def _quantile(statement: Statement, node: exp.Expr, scope: Scope) -> tuple[str, Argument]:
-    """A quantile; no card's name for others."""
+    """A quantile; no card's name for others. Of dates it is one of days, of timestamps of microseconds."""
     found = quantiles.asked(statement, node)
     if found is None:
         return "", Argument()
     inner = take(node, "this", "expression")[0] if isinstance(node, exp.WithinGroup) else node
+    value = expression(_plain(statement, found.of, inner), scope, statement.spelled(inner))
+    if value.type in (DATE, TIMESTAMP):
+        discrete = found.discrete or found.approximate
+        moment = value.type if discrete else TIMESTAMP
+        return "quantile", Argument(value, None, None, found.fractions, found.listed, discrete, found.upper, moment=moment)
     value = _number(statement, found.of, inner, scope, statement.spelled(inner))
     return "quantile", Argument(value, fractions=found.fractions, listed=found.listed, discrete=found.discrete, upper=found.upper)
+
+
+def _of_moments(statement: Statement, found: AggregateAsk, node: exp.Expr, named: Mapping[str, Option], rel: Private) -> AggregateAsk:
+    """The quantile of dates or timestamps as one of their numbers, between bounds of its own or those of conditions on them."""
+    if found.argument is None or found.moment is None:
+        raise AssertionError("a quantile of moments is of something")
+    daily, option = found.argument.type == DATE, named.get("contribution_bounds_per_row")
+    known = (*facts(rel), *(() if found.where is None else conjuncts(found.where)))
+    match moments(found.argument, known) if option is None else option.value:
+        case (datetime.datetime() as low, datetime.datetime() as high) if low <= high:
+            unit = DAY if daily else 1
+            bounds = Interval(*(Fraction((one - EPOCH) // MICROSECOND, unit) for one in (low, high)))
+        case None:
+            message = f"nothing bounds the {found.argument.type}s of {found.label}"
+            raise statement.refuse(
+                "MISSING_BOUNDS", message, node, f"{MOMENTS_BOUNDED}; or in WHERE: x BETWEEN DATE '2024-01-01' AND DATE '2024-12-31'"
+            )
+        case _:
+            message = f"the bounds of {found.argument.type}s are two literal ones, the earlier first"
+            raise statement.refuse("BOUNDS_NOT_LITERAL", message, node, MOMENTS_BOUNDED)
+    number = functions.call("date_diff", Literal("day" if daily else "microsecond", STRING), Literal(EPOCH.date(), DATE), found.argument)
+    return replace(found, argument=number, per_row=bounds, unit=DAY if daily and found.moment == TIMESTAMP else 1)
 
 
 def _mode(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:

@@ -17,6 +17,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.indexed import extracted
 from dpquery.sql.lift import Lifter
 from dpquery.sql.sides import Bar
+from dpquery.values.types import DATE, TIMESTAMP
 
 DIGITS = 400  # before and after the point of a factor: beyond them a double is infinite or 0
 MOST_NODES = 200  # of an output that interval arithmetic looks at
@@ -40,11 +41,21 @@ OF_ONE: dict[type[exp.Expr], Operation] = {
 
 def error_bar(above: Lifter, node: exp.Expr) -> Affine | Ratio | Combined | Either | None:
     """How an output's error bar follows from those of the aggregates; None where it has none."""
+    if _is_moment(above, node):
+        return None
     found = _affine(above, node) or _ratio(above, node)
     if found is None and not any(islice(node.walk(), MOST_NODES, None)):
         combined = _combined(above, node)
         return None if isinstance(combined, Constant) else combined
     return found
+
+
+def _is_moment(above: Lifter, node: exp.Expr) -> bool:
+    """Whether an output is computed from a date or timestamp that is noisy, and shows more than that itself: no number is added to it."""
+    if isinstance(node, exp.Column | exp.Paren | exp.Coalesce) or extracted(node) is not None:
+        return False
+    kinds = (above.typed(column) for column in node.find_all(exp.Column) if above.is_noisy(column))
+    return any(kind is not None and kind.element in (DATE, TIMESTAMP) for kind in kinds)
 
 
 def is_noisy(above: Lifter, node: exp.Expr) -> bool:

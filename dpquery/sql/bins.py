@@ -142,7 +142,7 @@ def _bounds(column: Column, known: Sequence[Scalar]) -> Interval | None:
     return Interval(ends.low, ends.high) if ends.low is not None and ends.high is not None and ends.low <= ends.high else None
 
 
-def _conditions(column: Column, known: Sequence[Scalar]) -> Iterator[tuple[str, Value]]:
+def _conditions(column: Scalar, known: Sequence[Scalar]) -> Iterator[tuple[str, Value]]:
     """The conditions that compare a column with a literal: the sign and the literal's value."""
     for fact in known:
         match fact:
@@ -154,7 +154,7 @@ def _conditions(column: Column, known: Sequence[Scalar]) -> Iterator[tuple[str, 
                 yield TURNED[name], value
 
 
-def _is(one: Scalar, column: Column) -> bool:
+def _is(one: Scalar, column: Scalar) -> bool:
     """Whether an expression is the column, or a cast of it that keeps order."""
     return one == column or (isinstance(one, Cast) and one.arg == column and (one.type.numeric or one.type == TIMESTAMP))
 
@@ -166,6 +166,19 @@ def _days(part: Scalar, key: Scalar, known: Sequence[Scalar]) -> tuple[Value, ..
     """All days between the bounds of a column of dates or timestamps, where the key depends on nothing finer."""
     if not isinstance(part, Column) or (part.type == TIMESTAMP and not _is_daily(key, part)):
         return None
+    ends = moments(part, known)
+    if ends is None:
+        return None
+    first, last = (end.date() for end in ends)
+    count = (last - first).days + 1
+    if not 0 < count <= MOST:
+        return None
+    days = [first + datetime.timedelta(days=n) for n in range(count)]
+    return tuple(days) if part.type == DATE else tuple(datetime.datetime.combine(day, datetime.time()) for day in days)
+
+
+def moments(part: Scalar, known: Sequence[Scalar]) -> tuple[datetime.datetime, datetime.datetime] | None:
+    """The first and the last moment that conditions on a date or timestamp leave; None where they leave it open on some side."""
     lows, highs = list[datetime.datetime](), list[datetime.datetime]()
     for sign, value in _conditions(part, known):
         moment = _moment(value)
@@ -175,14 +188,7 @@ def _days(part: Scalar, key: Scalar, known: Sequence[Scalar]) -> tuple[Value, ..
             highs.append(moment - datetime.timedelta(microseconds=1) if sign == "lt" and moment > datetime.datetime.min else moment)
         if sign not in LESS:
             lows.append(moment)
-    if not lows or not highs:
-        return None
-    first, last = max(lows).date(), min(highs).date()
-    count = (last - first).days + 1
-    if not 0 < count <= MOST:
-        return None
-    days = [first + datetime.timedelta(days=n) for n in range(count)]
-    return tuple(days) if part.type == DATE else tuple(datetime.datetime.combine(day, datetime.time()) for day in days)
+    return (max(lows), min(highs)) if lows and highs else None
 
 
 def _moment(value: Value) -> datetime.datetime | None:

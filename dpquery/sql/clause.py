@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -22,6 +23,7 @@ CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 MARK = "\0"  # begins a token that stands for a parameter, followed by its number; no statement holds this character
 HINT = "DP"  # with the offset of a SELECT: stands in the parser's tree where its clause was, as a hint
+MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?)?", re.ASCII)
 DIGITS = 400  # decimal exponents beyond this are no numbers that anyone means
 
 
@@ -34,11 +36,11 @@ Marks = tuple[Value, ...]
 class Option:
     """One `name = value` of OPTIONS, or one `name => value` of a call, as written; the name in lower case.
 
-    `value` is a number, a pair of numbers, a text, or a (dotted) name.
+    `value` is a number, a pair of numbers or of moments, a text, or a (dotted) name.
     """
 
     name: str
-    value: Fraction | tuple[Fraction, Fraction] | Text | Name
+    value: Fraction | tuple[Fraction, Fraction] | tuple[datetime.datetime, datetime.datetime] | Text | Name
     position: Position
 
 
@@ -187,8 +189,12 @@ class Cutter:
             at += 2
         raise self._refused("OPTION_VALUE", f"the value of {name} is not a literal", min(at, len(self.tokens) - 1), "a number, a text or a name")
 
-    def _pair(self, at: int, name: str) -> tuple[tuple[Fraction, Fraction], int]:
+    def _pair(self, at: int, name: str) -> tuple[tuple[Fraction, Fraction] | tuple[datetime.datetime, datetime.datetime], int]:
         code = "BOUNDS_NOT_LITERAL" if name.startswith("contribution_bounds") else "OPTION_VALUE"
+        first = self._moment(at + 1)
+        second = first and self._kind(first[1]) is TokenType.COMMA and self._moment(first[1] + 1)
+        if first and second and self._kind(second[1]) is TokenType.R_PAREN:
+            return (first[0], second[0]), second[1] + 1
         low, after = self._number(at + 1, name, code)
         if self._kind(after) is not TokenType.COMMA:
             raise self._refused(code, f"{name} takes two literal numbers, (low, high)", after, f"{name} => (0, 100)")
@@ -196,6 +202,21 @@ class Cutter:
         if self._kind(after) is not TokenType.R_PAREN:
             raise self._refused(code, f"{name} takes two literal numbers, (low, high)", after, f"{name} => (0, 100)")
         return (low, high), after + 1
+
+    def _moment(self, at: int) -> tuple[datetime.datetime, int] | None:
+        """The date or timestamp that stands there, with its type before it or without, and the index after it."""
+        given = self._marked(at)
+        if isinstance(given, datetime.datetime):
+            return None if given.tzinfo else (given, at + 1)
+        if isinstance(given, datetime.date):
+            return datetime.datetime.combine(given, datetime.time()), at + 1
+        at += self._word(at) in ("DATE", "TIMESTAMP", "DATETIME") and self._kind(at) is not TokenType.STRING
+        if self._kind(at) is not TokenType.STRING or not MOMENT.fullmatch(self.tokens[at].text):
+            return None
+        try:
+            return datetime.datetime.fromisoformat(self.tokens[at].text), at + 1
+        except ValueError:
+            return None
 
     def _number(self, at: int, name: str, code: str = "OPTION_VALUE") -> tuple[Fraction, int]:
         """A literal number with its sign; the tokenizer splits `.5` into a point and digits."""

@@ -30,13 +30,14 @@ EXACT = "fraction"  # the mark of a literal that stands for a fraction of whole 
 
 class Asked(NamedTuple):
     """The values, the fractions of them that lie below, whether they are asked for as a list, whether each quantile is one of the values, and of two
-    the greater."""
+    the greater. An `approximate` one of dates is one of them."""
 
     of: exp.Expr
     fractions: tuple[Fraction, ...]
     listed: bool
     discrete: bool
     upper: bool = False
+    approximate: bool = False
 
 
 NAMES = (
@@ -108,19 +109,20 @@ def asked(statement: Statement, node: exp.Expr) -> Asked | None:
             of, at = take(node, "this", "expression")
             if at is None:
                 raise _form(statement, node)
-            return Asked(of, *_fractions(statement, node, at), isinstance(node, exp.PercentileDisc))
+            approximate = at.meta.get(EXACT) is not None
+            return Asked(of, *_fractions(statement, node, at), isinstance(node, exp.PercentileDisc), approximate=approximate)
         case exp.ApproxQuantile():  # the parser takes it for a Quantile, too
             of, at, *_ = take(node, "this", "quantile", "accuracy", "weight", "error_tolerance")
             if any(node.args.get(name) is not None for name in ("weight", "error_tolerance")):
                 raise _form(statement, node)
-            return Asked(of, *_fractions(statement, node, at), discrete=False)
+            return Asked(of, *_fractions(statement, node, at), discrete=False, approximate=True)
         case exp.Quantile():  # the PERCENTILE of other dialects lies between two values
             of, at = take(node, "this", "quantile")
             return Asked(of, *_fractions(statement, node, at), statement.spelled(node) == "QUANTILE")
         case exp.ApproxQuantiles():
             of, number = take(node, "this", "expression")
             distinct = isinstance(of, exp.Distinct)  # which holds the number too, and is refused
-            return Asked(of, () if distinct else _boundaries(statement, node, _number(number)), listed=True, discrete=False)
+            return Asked(of, () if distinct else _boundaries(statement, node, _number(number)), listed=True, discrete=False, approximate=True)
         case _:
             return None
 

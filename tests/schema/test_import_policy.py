@@ -179,3 +179,44 @@ def test_whatever_is_read_a_draft_is_yaml_of_one_shape() -> None:
             assert table.keys() <= {"unit", "public", "columns"}, text
             assert all(isinstance(c, Mapping) and c.keys() <= {"type", "lower", "upper", "values"} for c in table["columns"].values()), text
     assert drafts > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (BIGQUERY.replace("{", '{"new_policy": {"a": 1}, ', 1), "# new_policy is not known here, and nothing of it is read"),
+        (BIGQUERY.replace('"privacy', '"budget_window": 7, "privacy', 1), "# differential_privacy_policy: budget_window is not known here"),
+        ('{"aggregation_threshold_policy": {"threshold": 5, "mode": "soft"}}', "# aggregation_threshold_policy: mode is not known here"),
+        (SNOWFLAKE.replace("BUDGET_LIMIT", "BUDGET_COLOUR => 'red', BUDGET_LIMIT"), "# BUDGET_COLOUR 'red' is not known here"),
+        (SNOWFLAKE.replace("->", "-> CASE WHEN current_role() = 'ADMIN' THEN NO_PRIVACY_POLICY() ELSE", 1), "# NO_PRIVACY_POLICY() lets some roles"),
+        (
+            SNOWFLAKE.replace("->", "-> CASE WHEN f() THEN privacy_budget(BUDGET_NAME => 'b') ELSE", 1),
+            "# the 2 calls of PRIVACY_BUDGET are one budget",
+        ),
+    ],
+)
+def test_nothing_is_dropped_without_a_word(text: str, told: str) -> None:
+    assert told in imported(text)
+    assert told not in imported(SNOWFLAKE)
+
+
+def test_of_two_views_the_stricter_policy_is_taken() -> None:
+    other = VIEW.replace("10.5", "4").replace('"max_groups_contributed": 3', '"max_groups_contributed": 5').replace("visits", "users")
+    text = imported(f"{VIEW}\n{other}")
+    assert "budget: {epsilon: 4, delta: 0.000001}" in text
+    assert "max_groups_contributed: 3," in text
+    assert text.count("the stricter one holds for all here") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"differential_privacy_policy": {"epsilon_budget": 1, "epsilon_budget": 9}}', "epsilon_budget is given twice"),
+        ('{"differentialPrivacyPolicy": {"epsilonBudget": 1, "epsilon_budget": 9}}', "epsilon_budget is given twice"),
+        ('{"differential_privacy_policy": {"privacy_unit_column": 5}}', "privacy_unit_column is no column's name"),
+    ],
+)
+def test_what_is_said_twice_or_means_nothing_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SchemaError) as refused:
+        imported(text)
+    assert (refused.value.code, message in refused.value.message) == ("BAD_POLICY", True)

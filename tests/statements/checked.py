@@ -258,7 +258,7 @@ def _equal(have: Any, want: Any, card: str) -> bool:
     if isinstance(want, list):
         return len(have) == len(want) and all(_equal(a, b, card) for a, b in zip(have, want, strict=True))
     if isinstance(want, plain.Near):
-        return want.low - 1e-9 <= float(have) <= want.high + 1e-9
+        return want.low - 1e-9 <= plain.counted(have, want.unit) <= want.high + 1e-9
     if card == "mean":
         return abs(have - want) <= 1e-9 * max(1.0, abs(want))
     return bool(have == want) and isinstance(have, Decimal) == isinstance(want, Decimal)

@@ -80,6 +80,7 @@ class Agg:
     upper: bool = False
     listed: bool = False  # whether they are a list, and which value of it is shown
     place: int | None = None
+    unit: int = 1  # microseconds or days of a released moment that a unit of its values is worth
 
 
 @dataclass(frozen=True)

@@ -341,11 +341,21 @@ class Near(float):
 
     low: float
     high: float
+    unit: int = 1  # of a released moment: as how many of its days or microseconds one counts
+
+
+def counted(value: Any, unit: int) -> float:
+    """A released number; of a date its day, of a timestamp its microseconds, in such units."""
+    if isinstance(value, datetime.datetime):
+        return (value - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=unit)
+    return float((value - datetime.date(1970, 1, 1)).days if isinstance(value, datetime.date) else value)
 
 
 def _quantiles(one: Summed, units: Sequence[Sequence[int]], most: int) -> Near | list[Near]:
     """The quantile, a list of them, or one value of that."""
     found = [_quantile(one, Fraction(at), units, most) for at in one.agg.fractions]
+    for near in found:
+        near.unit = one.agg.unit
     return found[one.agg.place or 0] if one.agg.place is not None or not one.agg.listed else found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
 
@@ -19,7 +20,8 @@ from seated import tested
 from sqlglot import exp
 from worlds import DAYS, WORDS, World, quoted
 
-from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
+from dpquery.aggregates.values import DAY
+from dpquery.values.types import BOOLEAN, DATE, INTEGER, STRING, Kind
 
 Scope = Sequence[Col]
 
@@ -215,9 +217,11 @@ QUANTILES: Mapping[str, bool] = {
 
 @production(AGGREGATE, 3)
 def quantile(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
-    """A quantile, under any of its names."""
+    """A quantile, under any of its names; of dates and timestamps too."""
     if limits.weights is not None:
         return None
+    if g.chance(0.15) and (moments := _of_moments(g, scope)) is not None:
+        return moments
     value = number(g, scope, g.random.choice([0, 0, 1]))
     bounded = all(c.spec is not None and c.spec.low is not None for c in scope if c.text in value.reads)
     listed = g.chance(0.3)
@@ -236,6 +240,26 @@ def quantile(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
     if bounds is not None:
         text_ = f"{text_[:-1]}, contribution_bounds_per_row => ({bounds[0]}, {bounds[1]}))"
     return Agg(text_, "quantile", value, per_row=bounds, fractions=at, discrete=discrete, upper=discrete and down, listed=listed)
+
+
+def _of_moments(g: Grammar, scope: Scope) -> Agg | None:
+    """A quantile of dates or timestamps, which plain SQL counts from 1970."""
+    value = day(g, scope, g.random.choice([0, 0, 1]))
+    if value is None or not value.reads:
+        return None
+    daily, (name, discrete) = value.type == DATE, g.random.choice([one for one in (*LISTED.items(), *QUANTILES.items()) if "WITHIN" not in one[0]])
+    n, listed = g.random.choice([1, 2, 4]), name in LISTED
+    at = tuple(str(Fraction(k, n)) for k in range(n + 1)) if "{n}" in name else ("0.5",) if "MEDIAN" in name else ("0.25", "0.9")[: 1 + listed]
+    ends = g.random.choice([("2024-01-02", "2024-03-09"), ("2020-02-29 12:00:00", "2024-12-31 00:00:00.5"), ("1969-12-30", "2024-01-01")])
+    numbers = [Fraction((datetime.fromisoformat(end) - datetime(1970, 1, 1)) // timedelta(microseconds=1), DAY if daily else 1) for end in ends]
+    typed = ", ".join(f"{g.random.choice(['TIMESTAMP ', ''] if ':' in end else ['DATE ', '', 'TIMESTAMP '])}'{end}'" for end in ends)
+    text_ = f"{name.format(value.dp, ', '.join(at), n=n)[:-1]}, contribution_bounds_per_row => ({typed}))"
+    kept = f"CASE WHEN ({value.plain}) BETWEEN '0001-01-01' AND '9999-12-31 23:59:59.999999' THEN ({value.plain}) END"
+    number_ = f"date_diff('{'day' if daily else 'microsecond'}', DATE '1970-01-01', {kept})"
+    discrete = discrete or name.lower().startswith("approx")
+    counted = Expr(value.dp, number_, INTEGER, value.reads)
+    bounds = str(numbers[0]), str(numbers[1])
+    return Agg(text_, "quantile", counted, None, bounds, None, None, at, discrete, listed=listed, unit=DAY if daily and not discrete else 1)
 
 
 def indexed(g: Grammar, agg: Agg) -> Agg:

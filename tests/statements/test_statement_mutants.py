@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,12 @@ def _lists_in_reverse(patch: Patch) -> None:
     patch.setattr(quantile.Counted, "quantiles", lambda self, which: [one[::-1] for one in real(self, which)])
 
 
+def _days_counted_from_the_next(patch: Patch) -> None:
+    from dpquery.aggregates import values
+
+    patch.setattr(values, "EPOCH", values.EPOCH + timedelta(days=1))
+
+
 def _places_counted_from_one(patch: Patch) -> None:
     from dpquery.sql import indexed
 
@@ -283,6 +290,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "values counted in the next bin": _values_in_the_next_bin,
     "values of modes in another order": _modes_in_another_order,
     "lists of quantiles in reverse": _lists_in_reverse,
+    "days counted from the next": _days_counted_from_the_next,
     "the value of a list beside the one that is asked for": _places_counted_from_one,
     "what IN leaves open is false": _what_in_leaves_open_is_false,
     "rows with a partner are those without one": _partners_are_not_told_apart,
