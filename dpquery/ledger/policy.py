@@ -131,10 +131,10 @@ def ladder(account: Account) -> tuple[Rung, ...]:
     rungs: list[Rung] = []
     for j in range(1, LADDER_RUNGS + 1) if top else ():
         rho, delta = LADDER_BASE * 2**j, Fraction(account.delta_conv) / (j * (j + 1))
-        epsilon = convert.epsilon_up(rho, delta)
-        if epsilon is None:
+        shown = _rung(rho, delta)
+        if shown is None:
             break
-        rungs.append(Rung(shown_up(rho), shown_up(epsilon), shown_up(delta), spent <= rho))
+        rungs.append(Rung(*shown, spent <= rho))
         if rho >= max(top, spent):
             break
     return tuple(rungs)
@@ -194,6 +194,13 @@ def _phrase(amounts: Amounts) -> str:
 def _short(amount: Decimal) -> str:
     shown = shown_up(Fraction(amount), 6)
     return text(shown) if not shown or -5 < shown.adjusted() < 15 else f"{shown:e}"
+
+
+@lru_cache(maxsize=1024)  # those of an account stay the same from question to question
+def _rung(rho: Fraction, delta: Fraction) -> tuple[Decimal, Decimal, Decimal] | None:
+    """What a rung shows: its rho, its epsilon and its delta, rounded up; None where it has no epsilon."""
+    epsilon = convert.epsilon_up(rho, delta)
+    return None if epsilon is None else (shown_up(rho), shown_up(epsilon), shown_up(delta))
 
 
 @lru_cache(maxsize=4096)

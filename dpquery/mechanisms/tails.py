@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 
 from dpquery.mechanisms.card import Noise
 from dpquery.mechanisms.laws import law_of
@@ -25,6 +26,7 @@ def tail_up(noise: Noise, t: int) -> Fraction:
     return _tail_up(noise, t, FLOOR_BITS)
 
 
+@lru_cache(maxsize=4096)  # a statement that is explained and then asked, and one text at many accounts, have the same tails
 def _tail_up(noise: Noise, t: int, floor_bits: int) -> Fraction:
     law = law_of(noise)
     if t >= 1:

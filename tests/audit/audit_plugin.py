@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 import audit_mutants
+import hypothesis
 import pytest
 
 NOTICED = "noticed by "
 
 
 def pytest_configure() -> None:
+    seen = [phase for phase in hypothesis.Phase if phase not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)]
+    hypothesis.settings.register_profile("noticed", phases=seen)  # the first example that fails will do
+    hypothesis.settings.load_profile("noticed")
     audit_mutants.applied(audit_mutants.MUTANTS[os.environ["DPQUERY_MUTANT"]])
 
 

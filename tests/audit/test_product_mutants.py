@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 
@@ -18,23 +18,36 @@ from audit_plugin import NOTICED
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 Record = Callable[[str, object], None]
+Forks = subprocess.Popen[str]
 
 
-def run(tests: list[str], mutant: str | None) -> subprocess.CompletedProcess[str]:
-    """The tests, met by the mutant or by the product as it is."""
-    there = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    plugin = [] if mutant is None else ["-p", "audit_plugin"]
-    with_mutant = {} if mutant is None else {"DPQUERY_MUTANT": mutant, "PYTHONPATH": str(HERE)}
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-s", *plugin, *tests]
-    return subprocess.run(command, cwd=ROOT, env=there | with_mutant, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    """The process that makes mutants, for as long as the module's tests run."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")} | {"PYTHONPATH": str(HERE)}
+    command = [sys.executable, str(HERE / "audit_forks.py")]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
 
 
-def noticed(name: str, record: Record) -> None:
+def met(forks: Forks, name: str, test: str) -> tuple[int, str]:
+    """The status and the output of the test that meets the mutant."""
+    assert forks.stdin is not None
+    assert forks.stdout is not None
+    forks.stdin.write(json.dumps([name, test]) + "\n")
+    forks.stdin.flush()
+    status, said = json.loads(forks.stdout.readline())
+    return status, said
+
+
+def noticed(forks: Forks, name: str, record: Record) -> None:
     mutant, start = MUTANTS[name], monotonic()
-    done = run([mutant.test], name)
-    found = [line.removeprefix(NOTICED) for line in done.stdout.splitlines() if line.startswith(NOTICED)]
+    status, said = met(forks, name, mutant.test)
+    found = [line.removeprefix(NOTICED) for line in said.splitlines() if line.startswith(NOTICED)]
     record("mutant", json.dumps(line(name, mutant, found, monotonic() - start)))
-    assert done.returncode == 1, f"{name} survives {mutant.test}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert status == 1, f"{name} survives {mutant.test}:\n{said[-4000:]}"
     assert found, "the tests broke, but none of them failed"
 
 
@@ -52,19 +65,21 @@ def line(name: str, mutant: Mutant, found: list[str], seconds: float) -> dict[st
 
 
 @pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.cheap])
-def test_a_mutant_is_noticed(name: str, record_property: Record) -> None:
-    noticed(name, record_property)
+def test_a_mutant_is_noticed(name: str, forks: Forks, record_property: Record) -> None:
+    noticed(forks, name, record_property)
 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if not mutant.cheap])
-def test_a_mutant_that_takes_longer_is_noticed(name: str, record_property: Record) -> None:
-    noticed(name, record_property)
+def test_a_mutant_that_takes_longer_is_noticed(name: str, forks: Forks, record_property: Record) -> None:
+    noticed(forks, name, record_property)
 
 
 @pytest.mark.audit
 def test_the_product_passes_the_same_checks() -> None:
-    done = run(sorted({mutant.test for mutant in MUTANTS.values()}), None)
+    there = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-s", *sorted({mutant.test for mutant in MUTANTS.values()})]
+    done = subprocess.run(command, cwd=ROOT, env=there, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
 
 

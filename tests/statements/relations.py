@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
-from worlds import ColumnSpec, TableSpec, World, loaded
+from worlds import ColumnSpec, TableSpec, World
 
 from dpquery.values.types import BOOLEAN, INTEGER, STRING, Kind
 
@@ -202,7 +202,7 @@ def views(made: World) -> None:
         made.views[name] = (heads[0] + dp, heads[1] + plain, items, below.unit is not None, _private(made, heads[0] + dp))
     lines = [f"  {name}: {json.dumps(view[0])}" for name, view in made.views.items()]
     made.whole = made.text + "views:\n" + "\n".join(lines) + "\n"
-    made.schema = loaded(made.whole)
+    vars(made).pop("schema", None)
 
 
 def _private(made: World, text_: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from checked import norms, prepared, shifts, spreads
 from inside import Inside
-from worlds import World, engine, loaded
+from worlds import World, engine
 
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
@@ -79,7 +79,7 @@ def made() -> Iterator[World]:
         _unit(con, at, 2, ("US", (0, 3), 1, "7", "2", "0.5", "3"))
         _unit(con, at, 3, ("DE", (1, 4), 2, "-1", "3", "-1", "5"))
         _unit(con, at, 1, UNITS[name])
-    made = World(Random(0), {}, loaded(SCHEMA), obedient=False)
+    made = World(Random(0), {}, obedient=False, text=SCHEMA)
     made.con = con
     yield made
     con.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -97,7 +97,6 @@ class World:
 
     random: Random
     tables: dict[str, TableSpec]
-    schema: Schema
     obedient: bool  # every value keeps what the schema declares
     removed: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
@@ -108,6 +107,11 @@ class World:
     views: dict[str, Any] = field(default_factory=dict)  # by name, as the grammar knows them
     materialised: list[str] = field(default_factory=list)  # public relations that stand as tables just now
     filling: list[str] = field(default_factory=list)  # statements that fill the engine
+
+    @cached_property
+    def schema(self) -> Schema:
+        """With the views, where there are some: it is read when it is first asked for."""
+        return loaded(self.whole or self.text)
 
     @cached_property
     def con(self) -> duckdb.DuckDBPyConnection:
@@ -382,7 +386,7 @@ def world(seed: int) -> World:
     others = {f"r{i}": (str(units[i]), draw.bag(str(units[i]), 6)) for i in (0, 1)}
     hostile = [unit for unit in extremes(tables["people"].column("uid")) if unit is not None]
     fuzzed = {f"f{i}": (unit, draw.bag(unit, 3, fuzz=True)) for i, unit in enumerate(hostile)}
-    made = World(random, tables, loaded(text), obedient, joined_rows=joined, text=text)
+    made = World(random, tables, obedient, joined_rows=joined, text=text)
     _stage(made, {**bags, **others, **fuzzed}, draw.nobody(), draw.publics())
     everyone = [*bags, "nobody"]
     _variant(made, MAIN, everyone)
@@ -397,6 +401,7 @@ def world(seed: int) -> World:
     return made
 
 
+@lru_cache(maxsize=256)  # the same data sets are made by many tests; to read a schema takes as long as to ask a question
 def loaded(text: str) -> Schema:
     return read.loads(text, Path("/nowhere/world.yaml"))
 
