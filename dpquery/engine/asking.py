@@ -22,8 +22,10 @@ LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays f
 PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
 NAMED = {
     **dict.fromkeys(("TWO_PRICES", "SHARES_EXCEED_PRICE", "PRICE_SHARES"), ("epsilon", "rho")),
-    "DELTA_SHARE": ("delta",),
-    "TWO_CONFIDENCES": ("confidence_level",),
+    **dict.fromkeys(("EPSILON_TOO_LARGE", "BAD_PRICE"), ("epsilon", "rho")),
+    **dict.fromkeys(("DELTA_SHARE", "BAD_DELTA", "RHO_NEEDS_DELTA", "PRIVATE_KEYS_NEED_DELTA"), ("delta",)),
+    "GAUSSIAN_NEEDS_DELTA": ("delta", "noise"),
+    **dict.fromkeys(("TWO_CONFIDENCES", "BAD_CONFIDENCE"), ("confidence_level",)),
 }
 """What the refusals of prices that do not fit each other are about."""
 
@@ -85,11 +87,12 @@ def place(question: Question, names: Sequence[str]) -> Position | None:
 
 @contextmanager
 def placed(question: Question, parts: Sequence[Ask]) -> Iterator[None]:
-    """Shares that are refused because they exceed their release's price are shown where they stand."""
+    """A price that is refused is shown where it stands, a share that exceeds its release's price first."""
     try:
         yield
     except Refused as refused:
-        refused.position = refused.position or (_share(question, parts) if refused.code == "SHARES_EXCEED_PRICE" else None)
+        own = _share(question, parts) if refused.code == "SHARES_EXCEED_PRICE" else None
+        refused.position = refused.position or own or place(question, NAMED.get(refused.code, ()))
         raise
 
 

@@ -39,7 +39,7 @@ from dpquery.release import bars, edges, noise, post
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
-from dpquery.sql import read as read_sql
+from dpquery.sql import offered, plainly
 from dpquery.sql.parameters import Given, written
 from dpquery.sql.workload import statements
 from dpquery.turns import Turn
@@ -190,10 +190,19 @@ class Session:
         return tables_info(self.schema)
 
     def _prepare(self, sql: str, call: asking.Call, dialect: str, params: Given | None = None, room: Room | None = None) -> Prepared:
-        """Everything before the charge. Reads public tables only."""
+        """Everything before the charge. Reads public tables only. What refuses it offers a statement that went all the way to the charge."""
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
-        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
+
+        def prepared(other: str) -> Prepared:
+            with _foreseen():
+                return self._prepared(other, call, dialect, params, room)
+
+        with offered(sql, dialect, prepared):
+            return prepared(sql)
+
+    def _prepared(self, sql: str, call: asking.Call, dialect: str, params: Given | None, room: Room | None) -> Prepared:
+        question = plainly(sql, self.schema, dialect, datetime.now(UTC), params)
         whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
         goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         drafts = [block.draft for block in question.blocks]
@@ -206,7 +215,7 @@ class Session:
             whole, asks = aimed.whole, aimed.asks
         with asking.placed(question, asks):
             billed = bill(releases, asks, whole, self.schema.adjacency)
-        asking.within_policy(billed.epsilon, self.schema)
+            asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
         tables = opened | {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
         for how in (question.post, *(Post(feed.sql, (), rows=()) for block in question.blocks for feed in block.feeds)):

@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from sqlglot.errors import SqlglotError
 
-from dpquery.errors import Refused
+from dpquery.errors import Error, Refused
 from dpquery.plan.draft import Question
 from dpquery.schema.model import Schema
 from dpquery.sql import rewritten
 from dpquery.sql.advice import ADVICE
-from dpquery.sql.dialect import parse
+from dpquery.sql.dialect import DIALECTS, parse
 from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
 from dpquery.sql.places import pointed
 from dpquery.sql.question import question
 
-__all__ = ["read"]
+__all__ = ["offered", "plainly", "read"]
 
 
 def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None, parameters: Given | None = None) -> Question:
     """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
+    with offered(text, dialect, lambda other: plainly(other, schema, dialect, now, parameters)):
+        return plainly(text, schema, dialect, now, parameters)
+
+
+@contextmanager
+def offered(text: str, dialect: str, attempt: Callable[[str], object]) -> Iterator[None]:
+    """A refusal from within names the whole statement to write instead, where one is sure and not refused when it is tried."""
+
+    def refusal(other: str) -> Refused | None:
+        try:
+            attempt(other)
+        except Error as again:
+            return again if isinstance(again, Refused) else Refused(again.code, again.message)
+        return None
+
     try:
-        return _read(text, schema, dialect, now, parameters)
+        yield
     except Refused as refused:
-        refused.rewritten = rewritten.statement(refused, text, lambda other: _reads(other, schema, dialect, now, parameters))
+        if refused.rewritten is None and dialect.lower() in DIALECTS:
+            refused.rewritten = rewritten.statement(refused, text, dialect, refusal)
         raise
 
 
-def _reads(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> bool:
-    try:
-        _read(text, schema, dialect, now, parameters)
-    except Refused:
-        return False
-    return True
-
-
-def _read(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> Question:
+def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> Question:
+    """The statement, read in full; what refuses it offers no other one."""
     try:
         parsed = parse(text, dialect, parameters)
         statement = Statement(schema, text, parsed.named, now, parsed.clauses)

@@ -86,7 +86,7 @@ class Above(Lifter):
         seen = self.scope.find(node)
         alias = self.named(node)
         if alias is not None and (seen is None or where is not Where.SELECT):
-            return self.enclosed(self.lift(alias, where, lists=True))
+            return self.followed(node, alias, where)
         if seen is None:
             names = [k.key.name for k in self.keys] + list(self.aliases) if table is None else []
             message = f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}"

@@ -318,5 +318,5 @@ def _epsilon(statement: Statement, node: exp.Expr, named: Mapping[str, Option]) 
     if option is None:
         return None
     if not isinstance(option.value, Fraction) or option.value < LEAST_AMOUNT:
-        raise statement.refuse_at("BAD_PRICE", "epsilon of an aggregate is a number above 0", option.position, "epsilon => 0.5")
+        raise statement.refuse_at("BAD_PRICE", "epsilon of an aggregate is a number above 0", option.position, "epsilon => 0.1")
     return option.value

@@ -21,6 +21,7 @@ from dpquery.sql.fields import peek
 from dpquery.sql.names import MADE, Scope, Statement
 from dpquery.sql.partners import conjoined
 from dpquery.sql.peruser import outermost
+from dpquery.sql.refuse import place
 from dpquery.sql.rowwise import conjunct_nodes, expression
 from dpquery.sql.semi import plain, split
 from dpquery.sql.sides import Bound, Open, Side
@@ -29,14 +30,13 @@ from dpquery.values.types import INTEGER
 
 From = Callable[[exp.Select], Side]  # reads FROM
 Query = Callable[[exp.Expr], Side]  # reads a query
+WHERE = "with equal values alone in WHERE, inner.x = outer.y"
 INSTEAD = "one aggregate of public rows that equal the row outside, WHERE inner.x = outer.y; or a join with the public table"
 
 
 def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, read: From, query: Query) -> tuple[Bound, Scalar] | None:
     """The rows with the columns that the subquery's value comes of, and that value; None where it reads nothing of them."""
-    inner = node
-    while isinstance(inner, exp.Subquery):
-        inner = inner.this
+    inner = _bare(node)
     where = peek(inner, "where") if isinstance(inner, exp.Select) and plain(inner) else None
     if not isinstance(inner, exp.Select) or where is None:
         return None
@@ -57,6 +57,25 @@ def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, 
     on = [_equal(statement, expression(outside, scope, "a subquery"), key, outside) for (_, outside), key in zip(pairs, made.columns, strict=False)]
     found = expression(_over(statement, item, inside, made.columns[len(pairs) :]), scope, "a subquery's SELECT")
     return replace(side, rel=Lookup(side.rel, made, Join.LEFT, conjoined(on))), found
+
+
+def around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
+    """The refusal of a subquery over public tables: where the name that is not found in it is one of the row around it, as such."""
+    if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
+        return wrong
+    read = next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
+    if read is None:
+        return wrong
+    message = f"the subquery reads {read.name!r} of the row around it, for which several public rows may be found"
+    items = [one for one in peek(_bare(node), "expressions") or () if not one.find(exp.Star, exp.AggFunc)]
+    text = "" if len(items) != 1 else items[0].unalias().sql(dialect="duckdb", comments=False)[:100]
+    return statement.refuse("CORRELATED_VALUE", message, read, f"SELECT max({text}) in the subquery, {WHERE}" if text else INSTEAD)
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Subquery):
+        node = node.this
+    return node
 
 
 def _known(scope: Scope, node: exp.Column) -> bool:

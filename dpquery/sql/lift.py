@@ -62,6 +62,7 @@ class Lifter:
     cells: list[str] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)  # cells that hold 64-bit integers
     lifted: int = 0
+    following: list[str] = field(default_factory=list)  # aliases whose expressions are being read
     joined: int = 0  # texts
 
     def lift(self, node: exp.Expr, where: Where, lists: bool = False) -> exp.Expr:
@@ -101,6 +102,19 @@ class Lifter:
     def enclosed(self, found: exp.Expr) -> exp.Expr:
         """What was lifted in parentheses; a list as it is."""
         return found if self.is_list(found) else exp.paren(found, copy=False)
+
+    def followed(self, node: exp.Column, alias: exp.Expr, where: Where) -> exp.Expr:
+        """What an alias stands for. Refused where that reads the alias again: it would have no end."""
+        name = fold(node.name)
+        if name in self.following:
+            message = f"{node.name!r} is read in the expression that it is the name of, and no column is called so"
+            known = ", ".join(dict.fromkeys(self.scope.frame.names()))[:200]
+            raise self.statement.refuse("ALIAS", message, node, f"a column in its place: one of {known}" if known else "another name")
+        self.following.append(name)
+        try:
+            return self.enclosed(self.lift(alias, where, lists=True))
+        finally:
+            self.following.pop()
 
     def is_list(self, node: exp.Expr) -> bool:
         """Whether what was lifted is a list."""

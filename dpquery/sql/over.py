@@ -172,7 +172,7 @@ class Over(Lifter):
         seen = self.scope.find(node)
         alias = self.named(node)
         if alias is not None and (seen is None or where in (Where.ORDER, Where.QUALIFY)):
-            return self.enclosed(self.lift(alias, where, lists=True))
+            return self.followed(node, alias, where)
         if seen is None:
             raise self.scope.unknown(node)
         if not isinstance(seen.value, Column):
@@ -276,7 +276,7 @@ class Grouped(Lifter):
         name, _ = column_name(node, self.statement.source)
         alias = self.named(node)
         if alias is not None and (self.scope.find(node) is None or where is not Where.SELECT):
-            return self.enclosed(self.lift(alias, where, lists=True))
+            return self.followed(node, alias, where)
         if self.scope.find(node) is None:
             raise self.scope.unknown(node)
         message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"

@@ -84,15 +84,13 @@ def read(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[Sp
 
 def distinct(statement: Statement, side: Bound, node: exp.Distinct) -> Bound:
     """Each of a unit's rows once."""
-    on = take(node, "on")[0]
-    if on is not None:
-        raise statement.refuse("DISTINCT_ON", "DISTINCT ON is not supported", on, "DISTINCT, or GROUP BY")
+    take(node)
     whole = computed(statement, side)
     values = [f.value for f in whole.frame.fields()]
     keys = tuple(dict.fromkeys(value for value in values if isinstance(value, Column)))
     if not holds_unit(statement, whole.rel, keys):
         message = "DISTINCT in a subquery keeps each row of a unit once, so it needs the privacy unit among its columns"
-        raise statement.refuse("DISTINCT_IN_SUBQUERY", message, node, _unit_named(side.frame, whole.rel, "in SELECT"))
+        raise statement.refuse("DISTINCT_IN_SUBQUERY", message, node, unit_named(side.frame, whole.rel, "in SELECT"))
     return replace(whole, rel=Group(whole.rel, keys, ()))
 
 
@@ -102,7 +100,7 @@ def holds_unit(statement: Statement, rel: Private, keys: Sequence[Column]) -> bo
     return any(key.id in own or (key.id in steady and statement.origins.get(key.id, NOWHERE).fixes) for key in keys)
 
 
-def _unit_named(frame: Frame, rel: Private, where: str) -> str:
+def unit_named(frame: Frame, rel: Private, where: str) -> str:
     """The unit in the statement's own words."""
     own = owning(rel)
     fields = [(s.alias, f) for s in frame.sources for f in s.fields]
@@ -189,7 +187,7 @@ class Level:
         if clause is None:
             first = next((found for _, inner, _ in items for found in outermost(inner, is_reduction)), node)
             message = "an aggregate in a subquery goes over rows of one unit, so it needs GROUP BY with the privacy unit"
-            raise self.statement.refuse("AGGREGATE_IN_SUBQUERY", message, first, _unit_named(self.scope.frame, self.rel, "in GROUP BY"))
+            raise self.statement.refuse("AGGREGATE_IN_SUBQUERY", message, first, unit_named(self.scope.frame, self.rel, "in GROUP BY"))
         star = next((inner for _, inner, value in items if value is not None), None)
         if star is not None:
             raise self.statement.refuse("STAR", "a star beside GROUP BY is not supported", star, "the keys by name")
@@ -203,7 +201,7 @@ class Level:
         below = Compute(below, made) if made else below
         if not holds_unit(self.statement, below, columns_):
             message = "GROUP BY in a subquery groups the rows of one unit, so it needs the privacy unit among its keys"
-            raise self.statement.refuse("GROUP_BY_IN_SUBQUERY", message, clause, _unit_named(self.scope.frame, self.rel, "in GROUP BY"))
+            raise self.statement.refuse("GROUP_BY_IN_SUBQUERY", message, clause, unit_named(self.scope.frame, self.rel, "in GROUP BY"))
         self.rel = Group(below, columns_, ())
         self.visible = {column.id for column in columns_}
 
@@ -286,7 +284,7 @@ class Level:
         self._check_room(node)
         if not holds_unit(statement, self.rel, partition):
             message = "a window in a subquery goes over the rows of one unit, so it needs the privacy unit in its partition"
-            raise statement.refuse("WINDOW", message, node, _unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
+            raise statement.refuse("WINDOW", message, node, unit_named(self.scope.frame, self.rel, "in PARTITION BY"))
         rows = rows_in_group(statement, self.rel)
         if isinstance(item, Reduction):
             made = result(item, title(node), next(statement.ids), rows)

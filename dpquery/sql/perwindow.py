@@ -149,8 +149,24 @@ def _from_an_end(statement: Statement, node: exp.Expr, spec: exp.WindowSpec | No
             raise statement.refuse("WINDOW_FUNCTION", message, node, "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
         return _reversed(terms)
     if spec is not None and not (isinstance(node, exp.FirstValue) and begins == -FARTHEST - 1 and ends is not None and ends >= 0):
-        raise statement.refuse("WINDOW_FRAME", "a frame goes with COUNT, SUM, AVG, MIN and MAX only", spec, "the window without its frame")
+        raise statement.refuse("WINDOW_FRAME", FRAMED, spec, unframed(node, begins, ends))
     return terms
+
+
+FRAMED = "a frame goes with COUNT, SUM, AVG, MIN and MAX only; FIRST_VALUE takes one from the first row on"
+
+
+def unframed(node: exp.Expr, begins: int | None, ends: int | None) -> str:
+    """What to write for a function with a frame: FIRST_VALUE of a frame is the row so many before; others take no heed of theirs."""
+    if not isinstance(node, exp.FirstValue) or begins is None:
+        return "the window without its frame"
+    x = node.this.sql(dialect="duckdb", comments=False)[:100]
+    if ends is None or ends < 0:
+        return f"lag({x}, k) OVER (..) for the row k before"
+    if begins >= 0:
+        return f"lead({x}, {begins}) OVER (..)" if begins else f"{x} itself: the first row is the current one"
+    rows = -begins
+    return f"CASE WHEN row_number() OVER (..) > {rows} THEN lag({x}, {rows}) OVER (..) ELSE first_value({x}) OVER (..) END, no frame in any"
 
 
 def _reversed(terms: tuple[Term, ...]) -> tuple[Term, ...]:

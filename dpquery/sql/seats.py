@@ -16,7 +16,7 @@ from dpquery.plan.rel import Join, Lookup, Private
 from dpquery.plan.scalar import Scalar
 from dpquery.sql import keys as grouping
 from dpquery.sql import publicvalues
-from dpquery.sql.correlated import correlated
+from dpquery.sql.correlated import around, correlated
 from dpquery.sql.env import Env
 from dpquery.sql.markers import compared, marked, ranked
 from dpquery.sql.names import MADE, Scope, Statement
@@ -151,11 +151,14 @@ class Seats:
             self.side, found = ranked(self.statement, self.side, ranks._replace(value=self.seated(ranks.value)), scope, self.below.query)
             return found
         if self.env.lists is None or self.env.lists.open(node, self.env):
-            around = correlated(self.statement, self.side, node, scope, self.below.tables, self.below.query)
-            if around is not None:
-                self.side, found = around
+            looked = correlated(self.statement, self.side, node, scope, self.below.tables, self.below.query)
+            if looked is not None:
+                self.side, found = looked
                 return found
-            public, column = publicvalues.value(self.statement, node, self.below.tables, self.below.query)
+            try:
+                public, column = publicvalues.value(self.statement, node, self.below.tables, self.below.query)
+            except Refused as wrong:
+                raise around(self.statement, node, scope, wrong) from None
         elif self.env.lists.releases(node, self.env):
             public, column = self.env.lists.value(self.statement, self.side.frame, node, self.env)
         else:

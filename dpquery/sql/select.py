@@ -31,6 +31,7 @@ from dpquery.sql.stars import star, unfolded
 from dpquery.sql.terms import unapplied
 from dpquery.sql.titles import title
 from dpquery.sql.unanswered import is_aggregate
+from dpquery.sql.wholerows import check_whole
 from dpquery.values.types import Kind
 
 MOST_COLUMNS = 1_000  # of a subquery
@@ -167,6 +168,8 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
         order, limit, offset = rest[3:]
         limits = whole_number(statement, limit, "LIMIT"), whole_number(statement, offset, "OFFSET")
         return publicrows.first(statement, rows, order, limits, limit or offset or node)
+    if isinstance(side, Bound):
+        check_whole(statement, side, node)
     take(node, *known)
     if isinstance(side, Open):
         peruser.check_none(clauses)

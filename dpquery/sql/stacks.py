@@ -28,7 +28,7 @@ def stacked(statement: Statement, node: exp.SetOperation, left: Side, right: Sid
     how = WORDS[type(node)]
     if not distinct:
         if how is not Merge.UNION:
-            raise statement.refuse("SET_OPERATION", f"{how.upper()} ALL is not supported", node, f"{how.upper()}, or UNION ALL")
+            raise statement.refuse("SET_OPERATION", f"{how.upper()} ALL is not supported", node, f"{how.upper()}, which keeps each row once")
         how = Merge.UNION_ALL
     match left, right:
         case Open(), Open():

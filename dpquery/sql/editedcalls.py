@@ -1,0 +1,294 @@
+"""Edits of calls: another aggregate in the place of one that is not answered, what stands inside it left out, windows without their frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sqlglot import TokenType
+
+from dpquery.sql.edited import Change, Place, left_out_behind, put
+from dpquery.sql.editedoptions import name_put
+from dpquery.sql.words import Edit, Level, Words
+
+ENDS = {"MIN": "0.01", "MAX": "0.99"}
+TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({0} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {0})"}
+FORMATTED = re.compile(r"([\w.\"]+)\s*,\s*'([^']*)'")
+MOMENTS = {
+    **dict.fromkeys(("%Y-%m", "YYYY-MM", "yyyy-MM"), "date_trunc('month', {})"),
+    **dict.fromkeys(("%Y", "YYYY", "yyyy"), "year({})"),
+    **dict.fromkeys(("%m", "MM"), "month({})"),
+    **dict.fromkeys(("%Y-%m-%d", "YYYY-MM-DD", "yyyy-MM-dd"), "CAST({} AS DATE)"),
+}
+BOTH = "{0} IS NOT NULL AND {1} IS NOT NULL"
+OTHERS: Mapping[str, str] = {
+    "BOOL_OR": "COUNT(*) FILTER (WHERE {0})",
+    "LOGICAL_OR": "COUNT(*) FILTER (WHERE {0})",
+    "BOOL_AND": "COUNT(*) FILTER (WHERE NOT ({0}))",
+    "LOGICAL_AND": "COUNT(*) FILTER (WHERE NOT ({0}))",
+    "BIT_AND": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
+    "BIT_OR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
+    "BIT_XOR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
+    "REGR_SLOPE": "COVAR_POP({0}, {1}) / VAR_POP({1})",
+    "REGR_R2": "POWER(CORR({0}, {1}), 2)",
+    "REGR_COUNT": f"COUNT(*) FILTER (WHERE {BOTH})",
+    "REGR_AVGX": f"AVG({{1}}) FILTER (WHERE {BOTH})",
+    "REGR_AVGY": f"AVG({{0}}) FILTER (WHERE {BOTH})",
+    "KURTOSIS": "VAR_POP({0})",
+    "SKEWNESS": "VAR_POP({0})",
+    "LIST": "COUNT({0})",
+    "ARRAY_AGG": "COUNT({0})",
+    "ANY_VALUE": "MEDIAN({0})",
+    "ARBITRARY": "MEDIAN({0})",
+    "FIRST": "MEDIAN({0})",
+    "LAST": "MEDIAN({0})",
+}
+"""What nears an aggregate that is not answered, from its arguments."""
+
+
+def _arguments(words: Words, index: int) -> tuple[list[str], int] | None:
+    """The arguments of the call whose name stands there, and its closing bracket."""
+    call = words.call(index)
+    if call is None:
+        return None
+    return [words.cut(*part) for part in words.parts(call[0] + 1, call[1]) if part[0] < part[1]], call[1]
+
+
+def call_put(place: Place, template: str) -> Iterator[str]:
+    """Another expression in place of the call, made from its arguments."""
+    found = _arguments(place.words, place.index)
+    if found is not None and len(found[0]) > ("{1}" in template):
+        yield place.words.with_edits((place.offset, place.words.stop(found[1]), template.format(*found[0])))
+
+
+def nearest(place: Place) -> Iterator[str]:
+    """The aggregate that nears the one that is not answered."""
+    template = OTHERS.get(place.words.word(place.index))
+    if template is not None:
+        yield from call_put(place, template)
+
+
+def nearly(place: Place) -> Iterator[str]:
+    """A quantile in place of the least or greatest value."""
+    if place.words.word(place.index) in ENDS:
+        yield from call_put(place, f"quantile_cont({{0}}, {ENDS[place.words.word(place.index)]})")
+
+
+def kept_plain(template: str) -> Change:
+    """The call in other words, whatever its name."""
+    return lambda place: call_put(place, template)
+
+
+def bounded(place: Place) -> Iterator[str]:
+    """The aggregate with bounds of a row, which are for the analyst to choose."""
+    call, words = place.words.call(place.index), place.words
+    if call is not None and words.word(place.index) in ("SUM", "AVG", "MEAN"):
+        yield words.with_edits((words.begin(call[1]), words.begin(call[1]), ", contribution_bounds_per_row => (0, 100)"))
+
+
+def truth(place: Place) -> Iterator[str]:
+    """Of conditions their share or their number; of texts how many there are."""
+    made = TRUTHS.get(place.refused.message) or ("COUNT({0})" if place.words.word(place.index) in ("SUM", "AVG") else None)
+    if made is not None:
+        yield from call_put(place, made)
+
+
+def moment(place: Place) -> Iterator[str]:
+    """What groups days or times as the text would that they are formatted to, in SELECT and GROUP BY alike."""
+    call, words = place.words.call(place.index), place.words
+    found = None if call is None else FORMATTED.fullmatch(words.cut(call[0] + 1, call[1]))
+    made = None if found is None else MOMENTS.get(found.group(2))
+    if call is not None and found is not None and made is not None:
+        yield place.text.replace(place.text[place.offset : words.stop(call[1])], made.format(found.group(1)))
+
+
+def inside_left_out(*kinds: TokenType) -> Change:
+    """The call without what follows one of these words in its brackets."""
+
+    def change(place: Place) -> Iterator[str]:
+        call, words = place.words.call(place.index), place.words
+        starts = [] if call is None else [at for at in words.flat(call[0] + 1, call[1]) if words.kind(at) in kinds]
+        if call is not None and starts:
+            yield words.with_edits((words.stop(starts[0] - 1), words.begin(call[1]), ""))
+
+    return change
+
+
+def distinct_left_out(place: Place) -> Iterator[str]:
+    """The aggregate of all values."""
+    call, words = place.words.call(place.index), place.words
+    if call is not None and words.kind(call[0] + 1) is TokenType.DISTINCT:
+        yield words.with_edits((words.begin(call[0] + 1), words.begin(call[0] + 2), ""))
+
+
+def percent(place: Place) -> Iterator[str]:
+    """A quantile's place from 0 to 1 where it is given in percent."""
+    call, words = place.words.call(place.index), place.words
+    numbers = [] if call is None else [at for at in range(call[0] + 1, call[1]) if words.kind(at) is TokenType.NUMBER]
+    if numbers and re.fullmatch(r"[1-9][0-9]?", words.word(numbers[-1])):
+        yield words.with_edits((words.begin(numbers[-1]), words.stop(numbers[-1]), f"0.{int(words.word(numbers[-1])):02}".rstrip("0")))
+
+
+def last_of_list(place: Place) -> Iterator[str]:
+    """The last of a list's values."""
+    length = re.search(r"has (\d+) values", place.refused.message)
+    found = re.compile(r"\)\s*\[\s*(\d+)\s*\]").search(place.text, place.offset)
+    if length is not None and found is not None:
+        yield place.text[: found.start(1)] + length.group(1) + place.text[found.end(1) :]
+
+
+def one_of_list(place: Place) -> Iterator[str]:
+    """The first of a list's values."""
+    yield place.words.with_edits((place.words.stop(place.index), place.words.stop(place.index), "[1]"))
+
+
+# ---- groups --------------------------------------------------------------------------------------------------------------------------
+
+
+def grouped(place: Place) -> Iterator[str]:
+    """How often each value there is, or the most frequent alone, in place of an aggregate that shows values."""
+    level, found, words = place.level, _arguments(place.words, place.index), place.words
+    if level is None or found is None or not found[0]:
+        return
+    value = found[0][0]
+    most = words.word(place.index) == "MODE"
+    if not most:
+        month = f"date_trunc('month', {value})"
+        for key in (month, value) if "date_trunc" in place.instead else (value,):
+            yield words.with_edits((place.offset, words.stop(found[1]), f"{key}, COUNT(*) AS n"), _key_added(words, level, key))
+    elif level.end == len(words.tokens) and not {TokenType.ORDER_BY, TokenType.LIMIT} & level.clauses.keys():
+        text = words.with_edits((place.offset, words.stop(found[1]), value), _key_added(words, level, value))
+        yield f"{text} ORDER BY COUNT(*) DESC LIMIT 1"
+
+
+def _key_added(words: Words, level: Level, key: str) -> Edit:
+    """One more key of GROUP BY."""
+    if TokenType.GROUP_BY in level.clauses:
+        at = words.stop(level.after(TokenType.GROUP_BY) - 1)
+        return at, at, f", {key}"
+    at = words.stop(level.after(TokenType.GROUP_BY) - 1)
+    return at, at, f" GROUP BY {key}"
+
+
+# ---- windows -------------------------------------------------------------------------------------------------------------------------
+
+
+def _over(words: Words, index: int) -> tuple[int, int, int] | None:
+    """OVER ( .. ) of the call at or around a word: OVER's place, and those of its brackets."""
+    for at in range(index, len(words.tokens)):
+        if words.word(at) == "OVER" and words.kind(at + 1) is TokenType.L_PAREN:
+            close = words.closing(at + 1)
+            return None if close is None else (at, at + 1, close)
+    return None
+
+
+def _framed(words: Words, index: int) -> tuple[int, int, int, int] | None:
+    """The window whose frame holds a word: its call, OVER, the frame's first word, and the closing bracket."""
+    opened = words.opening(index)
+    close = None if opened is None else words.closing(opened)
+    if opened is None or close is None or words.word(opened - 1) != "OVER":
+        return None
+    frame = next((at for at in words.flat(opened + 1, close) if words.word(at) in ("ROWS", "RANGE", "GROUPS")), None)
+    bracket = words.opening(opened - 2) if words.kind(opened - 2) is TokenType.R_PAREN else None
+    depth, call = 0, None
+    for at in range(opened - 2, -1, -1):
+        depth += (words.kind(at) is TokenType.R_PAREN) - (words.kind(at) is TokenType.L_PAREN)
+        if depth == 0:
+            call = at - 1
+            break
+    return None if frame is None or call is None or call == bracket else (call, opened - 1, frame, close)
+
+
+def unframed(place: Place) -> Iterator[str]:
+    """The window without its frame, where the function takes no heed of it; FIRST_VALUE of a frame as the row so many before."""
+    words, found = place.words, _framed(place.words, place.index)
+    if found is None:
+        return
+    call, over, frame, close = found
+    bare = f"OVER ({words.cut(over + 2, frame)})"
+    if words.word(call) == "FIRST_VALUE":
+        yield from _first(words, found, bare)
+    elif words.word(call) in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "LAG", "LEAD", "PERCENT_RANK", "CUME_DIST"):
+        yield words.with_edits((words.stop(frame - 1), words.begin(close), ""))
+    elif words.word(frame) == "RANGE":
+        yield words.with_edits((words.begin(frame), words.stop(frame), "ROWS"))
+
+
+def _first(words: Words, found: tuple[int, int, int, int], bare: str) -> Iterator[str]:
+    call, over, frame, close = found
+    preceding = re.match(r"ROWS\s+(?:BETWEEN\s+)?(\d{1,3})\s+PRECEDING\b(?!.*PRECEDING)", words.cut(frame, close), re.IGNORECASE | re.DOTALL)
+    if preceding is not None:
+        x, rows = words.cut(call + 2, over - 1), preceding.group(1)
+        made = f"CASE WHEN row_number() {bare} > {rows} THEN lag({x}, {rows}) {bare} ELSE first_value({x}) {bare} END"
+        yield words.with_edits((words.begin(call), words.stop(close), made))
+
+
+def to_the_last(place: Place) -> Iterator[str]:
+    """LAST_VALUE of the whole partition."""
+    words, found = place.words, _over(place.words, place.index)
+    if found is not None and words.word(place.index) == "LAST_VALUE":
+        _, opened, close = found
+        frame = next((at for at in words.flat(opened + 1, close) if words.word(at) in ("ROWS", "RANGE", "GROUPS")), close)
+        yield words.with_edits((words.stop(frame - 1), words.begin(close), " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"))
+
+
+def partitioned(place: Place) -> Iterator[str]:
+    """The window within the privacy unit, where the refusal names its column."""
+    unit, words, found = place.instead.removesuffix(" in PARTITION BY"), place.words, _over(place.words, place.index)
+    if unit == place.instead or found is None:
+        return
+    _, opened, close = found
+    first = opened + 1
+    if words.kind(first) is TokenType.PARTITION_BY:
+        yield words.with_edits((words.begin(first), words.begin(first + 1), f"PARTITION BY {unit}, "))
+    else:
+        yield words.with_edits((words.begin(first), words.begin(first), f"PARTITION BY {unit}{' ' * (first < close)}"))
+
+
+def over_all(place: Place) -> Iterator[str]:
+    """The aggregate of all rows, or of each group, in place of one that is shown beside each row."""
+    words, found, level = place.words, _over(place.words, place.index), place.level
+    if found is None or level is None or TokenType.GROUP_BY in level.clauses:
+        return
+    over, opened, close = found
+    edits: list[Edit] = [(words.stop(over - 1), words.stop(close), "")]
+    if words.kind(opened + 1) is TokenType.PARTITION_BY:
+        end = next((at for at in words.flat(opened + 2, close) if words.kind(at) is TokenType.ORDER_BY), close)
+        edits.append(_key_added(words, level, words.cut(opened + 2, end)))
+    elif opened + 1 != close:
+        return
+    yield words.with_edits(*edits)
+
+
+def filtered(place: Place) -> Iterator[str]:
+    """The filter of a window inside its sum."""
+    found = re.compile(r"(\w+)\s*\((.*?)\)\s*FILTER\s*\(\s*WHERE\s+(.*?)\)\s*(?=OVER\b)", re.IGNORECASE | re.DOTALL).match(place.text, place.offset)
+    if found is not None and found.group(1).upper() in ("SUM", "AVG", "MIN", "MAX"):
+        made = f"{found.group(1)}(CASE WHEN {found.group(3)} THEN {found.group(2)} END) "
+        yield place.text[: found.start()] + made + place.text[found.end() :]
+
+
+EDITS: dict[str, tuple[Change, ...]] = {
+    **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest,)),
+    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, grouped)),
+    **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
+    "MIN_MAX": (nearly, grouped),
+    "MISSING_BOUNDS": (bounded,),
+    "AGGREGATE_IN_SUBQUERY": (kept_plain("MIN({0})"),),
+    "AGGREGATE_CLAUSE": (inside_left_out(TokenType.LIMIT, TokenType.HAVING),),
+    "AGGREGATE_ORDER_BY": (inside_left_out(TokenType.ORDER_BY),),
+    "DISTINCT_AGGREGATE": (distinct_left_out,),
+    "TYPE_MISMATCH": (truth,),
+    "UNKNOWN_FUNCTION": (name_put, moment),
+    "WRONG_ARGUMENTS": (kept_plain(f"COUNT(*) FILTER (WHERE {BOTH})"),),
+    "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),
+    "QUANTILE": (percent,),
+    "LIST_INDEX": (last_of_list,),
+    "LIST_ABOVE_NOISE": (one_of_list,),
+    "IGNORE_NULLS": (left_out_behind(r"\s*\b(?:IGNORE|RESPECT)\s+NULLS\b"),),
+    "WINDOW": (partitioned, over_all),
+    "WINDOW_FRAME": (unframed,),
+    "WINDOW_FUNCTION": (to_the_last, over_all),
+    "WINDOW_FILTER": (filtered,),
+    "WINDOW_EXCLUDE": (left_out_behind(r"\s*\bEXCLUDE\s+(?:TIES|GROUP|CURRENT\s+ROW|NO\s+OTHERS)"),),
+}
