@@ -1,5 +1,5 @@
-"""The ledger against a model of it that keeps Fractions: any interleaving of questions, refusals, grants, periods, changed caps, second doors and
-crashes keeps every cap, and the sums that the log gives are the sums that are stored.
+"""The ledger against a model of it that keeps Fractions: any interleaving of questions on two data sets of one account, refusals, stored answers,
+grants, periods, changed caps, second doors and crashes keeps every cap, and the sums that the log gives are the sums that are stored.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar
 
+import postgres
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from ledger_shop import Clock, Shop
 
+from dpquery import ledger
 from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, SchemaError
-from dpquery.ledger import Kind, Ledger, Limit
-from dpquery.ledger.sqlite import SqliteStore
-from dpquery.schema.model import Limits, Schema
+from dpquery.ledger import Amounts, Kept, Kind, Ledger, Limit, Stored
+from dpquery.schema.model import Limits, Schema, Source
 
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # what is tried here is what the ledger says, not how a disk keeps it
 Pair = tuple[Fraction, Fraction]
@@ -114,6 +116,16 @@ class Model:
         self.spent, self.granted, self.largest, self.number, self.lapsed = Sums(), NONE, self.base, number, False
 
 
+@dataclass
+class Answer:
+    """A stored answer: what was asked, what it cost, who paid, and who has seen it."""
+
+    charge: str
+    question: str
+    price: Price
+    seen: set[str]
+
+
 class World:
     """All accounts; `free`: nothing is reserved, and the data set's own filter decides too."""
 
@@ -179,8 +191,9 @@ class World:
             return within(self.allotted(), self.accounts[WHOLE].cap)
         return one.reserved == before or self.fits()
 
-    def charge(self, name: str, price: Price) -> bool:
-        route = [self.accounts[name], *([self.accounts[TEAM]] if self.accounts[name].group else []), self.accounts[WHOLE]]
+    def charge(self, name: str, price: Price, again: bool = False) -> bool:
+        """Whether the price is paid: by the analyst, the group and, but for an answer that is shown `again`, the data set."""
+        route = [self.accounts[name], *([self.accounts[TEAM]] if self.accounts[name].group else []), *([] if again else [self.accounts[WHOLE]])]
         if not all(one.takes(price) for one in (route if self.free else route[:1])):
             return False
         for one in route:
@@ -193,28 +206,41 @@ def _price(twentieths: int, gaussian: bool, billionths: int) -> Price:
     return Price(None if gaussian else Fraction(twentieths, 20), rho, Fraction(billionths, 10**9))
 
 
+def serves(name: str, one: Answer, price: Price, share: bool) -> bool:
+    """Whether an answer is shown, as docs/budgets.md says it: to who has seen it where it was no cheaper, to others at that very price."""
+    return one.price.rho >= price.rho if name in one.seen else share and one.price == price
+
+
 PRICES = st.builds(_price, st.integers(1, 25), st.sampled_from([False, False, True]), st.sampled_from([0, 0, 0, 1, 40]))
+ROUND = st.builds(_price, st.sampled_from([2, 4, 8]), st.booleans(), st.just(0))  # few, so that the same is asked again
 NAMES = st.sampled_from(ANALYSTS)
 
 
 class Interleaving(RuleBasedStateMachine):
+    store: ClassVar[str] = "sqlite"
+
     @initialize(free=st.sampled_from([False, False, True]))
     def begin(self, free: bool) -> None:
         self.patch = pytest.MonkeyPatch()
         self.clock = Clock(self.patch)
         self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
-        self.shop = Shop(self.folder)
+        self.shop = Shop(self.folder, postgres.database() if self.store == "postgres" else None)
+        (self.folder / "visits.duckdb").write_bytes(b"other rows")
         self.world, self.caps = World(free), dict(CAPS)
         self.shop.create(self.schema())
+        ledger.join(self.schema("visits"), self.shop.place, fingerprint="v1", identity=["visits.duckdb", 10, 1])
         self.doors = [self.shop.open(self.schema())]
         self.charged = 0
+        self.answers: list[Answer] = []
 
-    def schema(self) -> Schema:
+    def schema(self, dataset: str = "shop") -> Schema:
+        """Of one of two data sets of the same people."""
         analysts = {name: cap if cap[2] is not None else cap[:2] for name, cap in self.caps.items()}
         budget, group = (str(Decimal(x.numerator) / x.denominator) for x in BUDGET), tuple(str(Decimal(x.numerator) / x.denominator) for x in GROUP)
         teams = {TEAM: (group, ("alice", "bob"))}
         many = Limits(timeouts_per_account=10**6)
-        return self.shop.schema(budget=tuple(budget), analysts=analysts, groups=teams, oversubscribe=self.world.free, limits=many)  # type: ignore[arg-type]
+        named = {"account": "people", "dataset": dataset, "file": self.folder / f"{dataset}.yaml", "source": Source(path=f"{dataset}.duckdb")}
+        return self.shop.schema(budget=tuple(budget), analysts=analysts, groups=teams, oversubscribe=self.world.free, limits=many, **named)  # type: ignore[arg-type]
 
     @property
     def now(self) -> Fraction:
@@ -236,17 +262,51 @@ class Interleaving(RuleBasedStateMachine):
             self.charged += 1
             self.door(which).settle(entry.id, "released")
 
+    @rule(name=NAMES, price=ROUND, question=st.sampled_from("xy"), share=st.booleans(), fresh=st.booleans(), which=st.integers(0, 1))
+    def ask(self, name: str, price: Price, question: str, share: bool, fresh: bool, which: int) -> None:
+        """As a question is asked: a stored answer that serves is shown, for nothing or for its price; else one is drawn, paid and stored."""
+        self.world.pass_time(self.now)
+        found = () if fresh else self.door(which).stored(name, question)
+        assert fresh or {(one.charge, one.seen is not None) for one in found} == self.known(name, question)
+        hit = next((one for one in map(self.answer, found) if serves(name, one, price, share)), None)
+        if hit is not None and name in hit.seen:
+            return
+        expected = self.world.charge(name, price, again=hit is not None)
+        try:
+            entry = self.door(which).charge(name, price, {}, of=None if hit is None else hit.charge)
+        except OverBudget:
+            assert not expected
+            return
+        assert expected
+        if hit is not None:
+            hit.seen.add(name)
+            assert self.door(which).charge(name, price, {}, of=hit.charge).id == entry.id, "a second look is free"
+            return
+        self.charged += 1
+        self.door(which).settle(entry.id, "released", Kept(question, entry.id.encode()))
+        self.answers.append(Answer(entry.id, question, price, {name}))
+
+    def known(self, name: str, question: str) -> set[tuple[str, bool]]:
+        return {(one.charge, name in one.seen) for one in self.answers if one.question == question}
+
+    def answer(self, found: Stored) -> Answer:
+        """The model's, of the same price and content."""
+        one = next(one for one in self.answers if one.charge == found.charge)
+        assert found.amounts == Amounts.of(one.price)
+        assert self.door(0).content(found) == one.charge.encode()
+        return one
+
     @rule(name=NAMES, price=PRICES)
     def commit_that_fails(self, name: str, price: Price) -> None:
         """Nothing is charged: but for the time that passed, all is as it was."""
         self.door(0).balance(name)
         self.world.pass_time(self.now)
 
-        def lost(store: SqliteStore) -> None:
+        def lost(store: object) -> None:
             raise OSError("lost")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(SqliteStore, "commit", lost)
+            patch.setattr(type(self.door(0)._store), "commit", lost)
             with pytest.raises((Fault, OverBudget)):
                 self.door(0).charge(name, price, {})
 
@@ -306,7 +366,8 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: len(self.doors) < 2)
     @rule()
     def second_door(self) -> None:
-        self.doors.append(self.shop.open(self.schema()))
+        """To the other data set."""
+        self.doors.append(self.shop.open(self.schema("visits")))
         self.world.pass_time(self.now)
 
     @invariant()
@@ -325,7 +386,7 @@ class Interleaving(RuleBasedStateMachine):
         try:
             self.world.pass_time(self.now)
             agree(self.doors[-1], self.world)
-            assert sum(1 for _ in charges(self.doors[-1])) == self.charged
+            assert sum(body["event"] == "charged" for body in paid(self.doors[-1])) == self.charged
             assert self.doors[-1].verify() == ()
         finally:
             self.shop.close()
@@ -336,7 +397,7 @@ class Interleaving(RuleBasedStateMachine):
 def agree(opened: Ledger, world: World) -> None:
     """Stored sums, the model's, and those added up from the exported log, to the last digit."""
     logged = {name: Sums() for name in world.accounts}
-    for body in charges(opened):
+    for body in paid(opened):
         amount = None if body["epsilon"] == "infinite" else Fraction(body["epsilon"])
         for key in body["accounts"]:
             logged[key.split(":")[-1]].add(Price(amount, Fraction(body["rho"]), Fraction(body["delta"])))
@@ -352,15 +413,33 @@ def agree(opened: Ledger, world: World) -> None:
         assert (None if balance.period is None else balance.period.lapsed) == (None if model.days is None else model.lapsed)
 
 
-def charges(opened: Ledger) -> Iterator[dict[str, str]]:
-    yield from (body for body in (json.loads(line)["body"] for line in opened.export()) if body["event"] == "charged")
+def paid(opened: Ledger) -> Iterator[dict[str, str]]:
+    yield from (body for body in (json.loads(line)["body"] for line in opened.export()) if body["event"] in ("charged", "shown"))
 
 
 class Longer(Interleaving):
     """The same, more often and for longer."""
 
 
-TestInterleaving = pytest.mark.lemma("B1", "B3", "B4")(Interleaving.TestCase)
-TestInterleaving.settings = settings(max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck))
+class InDatabase(Interleaving):
+    """The same, in PostgreSQL."""
+
+    store = "postgres"
+
+
+class LongerInDatabase(InDatabase):
+    """The same, more often and for longer."""
+
+
+def often(examples: int, steps: int) -> settings:
+    return settings(max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+TestInterleaving = pytest.mark.lemma("B1", "B3", "B4", "B8")(Interleaving.TestCase)
+TestInterleaving.settings = often(15, 20)
+TestInDatabase = InDatabase.TestCase
+TestInDatabase.settings = often(2, 15)
 TestLonger = pytest.mark.slow(Longer.TestCase)
-TestLonger.settings = settings(max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+TestLonger.settings = often(100, 40)
+TestLongerInDatabase = pytest.mark.slow(LongerInDatabase.TestCase)
+TestLongerInDatabase.settings = often(50, 40)
