@@ -10,6 +10,8 @@ from ledger_shop import Shop, gaussian, laplace
 from dpquery.errors import OverBudget, Refused, SchemaError
 from dpquery.ledger import Kind, Ledger, Limit
 
+BOTH_STORES = True
+
 
 def limit(epsilon: str, delta: str = "0") -> Limit:
     return Limit(Decimal(epsilon), Decimal(delta))

@@ -28,6 +28,7 @@ from dpquery.accounting.convert import epsilon_up
 from dpquery.accounting.event import Price
 from dpquery.errors import Fault, OverBudget, SchemaError
 from dpquery.ledger import Amounts, Kept, Kind, Ledger, Limit, Stored
+from dpquery.schema.address import place
 from dpquery.schema.model import Limits, Schema, Source
 
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # what is tried here is what the ledger says, not how a disk keeps it
@@ -228,7 +229,7 @@ class Interleaving(RuleBasedStateMachine):
         (self.folder / "visits.duckdb").write_bytes(b"other rows")
         self.world, self.caps = World(free), dict(CAPS)
         self.shop.create(self.schema())
-        ledger.join(self.schema("visits"), self.shop.place, fingerprint="v1", identity=["visits.duckdb", 10, 1])
+        ledger.join(self.schema("visits"), place(self.shop.place), fingerprint="v1", identity=["visits.duckdb", 10, 1])
         self.doors = [self.shop.open(self.schema())]
         self.charged = 0
         self.answers: list[Answer] = []
@@ -264,6 +265,9 @@ class Interleaving(RuleBasedStateMachine):
 
     @rule(name=NAMES, price=ROUND, question=st.sampled_from("xy"), share=st.booleans(), fresh=st.booleans(), which=st.integers(0, 1))
     def ask(self, name: str, price: Price, question: str, share: bool, fresh: bool, which: int) -> None:
+        self.put(name, price, question, share, fresh, which)
+
+    def put(self, name: str, price: Price, question: str, share: bool, fresh: bool, which: int) -> None:
         """As a question is asked: a stored answer that serves is shown, for nothing or for its price; else one is drawn, paid and stored."""
         self.world.pass_time(self.now)
         found = () if fresh else self.door(which).stored(name, question)
@@ -285,6 +289,13 @@ class Interleaving(RuleBasedStateMachine):
         self.charged += 1
         self.door(which).settle(entry.id, "released", Kept(question, entry.id.encode()))
         self.answers.append(Answer(entry.id, question, price, {name}))
+
+    @precondition(lambda self: self.answers)
+    @rule(name=NAMES, answer=st.integers(0, 9), share=st.sampled_from([True, True, False]), which=st.integers(0, 1))
+    def ask_again(self, name: str, answer: int, share: bool, which: int) -> None:
+        """What was answered to somebody already, at its price."""
+        one = self.answers[answer % len(self.answers)]
+        self.put(name, one.price, one.question, share, False, which)
 
     def known(self, name: str, question: str) -> set[tuple[str, bool]]:
         return {(one.charge, name in one.seen) for one in self.answers if one.question == question}

@@ -11,6 +11,8 @@ from ledger_shop import Clock, Shop, gaussian, laplace
 from dpquery.errors import OverBudget, SchemaError
 from dpquery.ledger import Balance, Kind, Ledger, Limit
 
+BOTH_STORES = True
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:

@@ -10,10 +10,13 @@ from ledger_shop import Shop, laplace
 
 from dpquery import ledger
 from dpquery.errors import Fault, OverBudget, Refused, SchemaError
-from dpquery.ledger import Ledger, joining
+from dpquery.ledger import Ledger, Place, joining
+from dpquery.schema.address import place
 from dpquery.schema.model import Schema, Source
 from dpquery.values.types import Adjacency
 
+BOTH_STORES = True
+FILES_ALONE = ("test_without_an_account_each_has_its_own",)
 BUDGET = ("1", "0")
 
 
@@ -28,11 +31,20 @@ def visits(shop: Shop, **other: object) -> Schema:
     return shops(shop, **given)
 
 
+def created(shop: Shop) -> Place:
+    """The account's ledger: a file named after it, or the shop's database."""
+    return ledger.create(shops(shop), None if isinstance(shop.place, Path) else home(shop), fingerprint="f1", identity=["shop.duckdb", 4, 1])
+
+
+def home(shop: Shop) -> Place:
+    return shop.folder / "people.ledger" if isinstance(shop.place, Path) else place(shop.place)
+
+
 def begun(shop: Shop) -> tuple[Ledger, Ledger]:
     """Both data sets' doors to the one ledger."""
     one, two = shops(shop), visits(shop)
-    where = ledger.create(one, fingerprint="f1", identity=["shop.duckdb", 4, 1])
-    assert where == shop.folder / "people.ledger" == two.default_ledger
+    where = created(shop)
+    assert not isinstance(shop.place, Path) or where == shop.folder / "people.ledger" == two.default_ledger
     assert ledger.joins(two, where)
     ledger.join(two, where, fingerprint="v1", identity=["visits.duckdb", 9, 1])
     return shop.take(ledger.open(where, one)), shop.take(ledger.open(where, two))
@@ -66,9 +78,9 @@ def test_versions_are_each_data_sets_own(shop: Shop, monkeypatch: pytest.MonkeyP
     assert two.version_of(["shop.duckdb", 4, 1], lambda: "f1") is None, "the other's files are none of its own"
     assert (one.register("f2", ["shop.duckdb", 5, 2]), two.register("v2", ["visits.duckdb", 5, 2])) == (2, 2)
     monkeypatch.setattr("dpquery.ledger.upkeep.BALANCE_EVERY", 3)
-    again = shop.take(ledger.open(shop.folder / "people.ledger", one.schema))
+    again = shop.take(ledger.open(home(shop), one.schema))
     assert next(line for line in again.entries() if line.event == "balanced").body["versions"] == {"shop": 2, "visits": 2}
-    after = shop.take(ledger.open(shop.folder / "people.ledger", two.schema))
+    after = shop.take(ledger.open(home(shop), two.schema))
     assert (after.register("v3", ["visits.duckdb", 6, 2]), after.admitted("v2")) == (3, 2)
     assert after.verify() == ()
 
@@ -84,7 +96,7 @@ def test_versions_are_each_data_sets_own(shop: Shop, monkeypatch: pytest.MonkeyP
     ],
 )
 def test_who_joins_is_of_the_same_people_and_terms(shop: Shop, other: dict[str, object], code: str) -> None:
-    where = ledger.create(shops(shop), fingerprint="f1", identity=[])
+    where = created(shop)
     with pytest.raises(SchemaError) as caught:
         ledger.join(visits(shop, **other), where, fingerprint="v1", identity=[])
     assert caught.value.code == code
@@ -92,7 +104,7 @@ def test_who_joins_is_of_the_same_people_and_terms(shop: Shop, other: dict[str, 
 
 
 def test_data_that_has_a_ledger_joins_no_other(shop: Shop) -> None:
-    where = ledger.create(shops(shop), fingerprint="f1", identity=[])
+    where = created(shop)
     alone = visits(shop).model_copy(update={"account": None})
     ledger.create(alone, fingerprint="v1", identity=[])
     with pytest.raises(Refused) as caught:
@@ -104,7 +116,7 @@ def test_data_that_has_a_ledger_joins_no_other(shop: Shop) -> None:
 
 
 def test_another_accounts_ledger_is_foreign(shop: Shop) -> None:
-    where = ledger.create(shops(shop), fingerprint="f1", identity=[])
+    where = created(shop)
     for schema in (visits(shop).model_copy(update={"account": "others"}), visits(shop).model_copy(update={"account": None})):
         with pytest.raises(Fault) as caught:
             joining.join(schema, where, fingerprint="v1", identity=[])
@@ -112,7 +124,7 @@ def test_another_accounts_ledger_is_foreign(shop: Shop) -> None:
 
 
 def test_a_data_set_that_is_not_bound_cannot_open_it(shop: Shop) -> None:
-    where = ledger.create(shops(shop), fingerprint="f1", identity=[])
+    where = created(shop)
     with pytest.raises(Fault) as caught:
         ledger.open(where, visits(shop))
     assert caught.value.code == "LEDGER_FOREIGN"
@@ -122,7 +134,7 @@ def test_a_renamed_data_set_of_the_account_is_another_with_the_same_budget(shop:
     """It is bound by its files; its versions are admitted anew, and what was spent stays."""
     one, _ = begun(shop)
     one.charge("default", laplace("1"), {})
-    renamed = shop.take(ledger.open(shop.folder / "people.ledger", shops(shop, dataset="shop again")))
+    renamed = shop.take(ledger.open(home(shop), shops(shop, dataset="shop again")))
     assert renamed.admitted("f1") is None
     with pytest.raises(OverBudget):
         renamed.charge("default", laplace("0.1"), {})
