@@ -150,6 +150,7 @@ REWRITTEN: Mapping[str, str] = MappingProxyType(
         "cast": "CAST(x AS type), TRY_CAST, x::type: NULL where the value does not fit",
         "try_cast": "CAST(x AS type)",
         "width_bucket": "floor((x - low) * n / (high - low)) + 1, at least 0 and at most n + 1; for two literal bounds",
+        "strftime": "the parts and names of a date or timestamp, joined; of %Y, %m, %d, %H, %M, %S, %j, %G, %V, %u, %B, %b, %A, %a",
         "now": "the time of asking in UTC, fixed when the statement is read",
         "today": "the date of asking in UTC, fixed when the statement is read",
         "current_date": "the date of asking in UTC, fixed when the statement is read",

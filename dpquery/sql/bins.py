@@ -25,7 +25,7 @@ MOST = 10_000
 MOST_UNBOUNDED = 366  # where the function alone bounds its values: days of the year, but not all years
 MOST_NODES = 100  # of a key that is looked at: the time it takes grows with their square
 STAND_IN = -1
-BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc")
+BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc", "dayname", "monthname")
 DAILY = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "decade", "century")
 LESS, MORE = ("lt", "le"), ("gt", "ge")
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
@@ -207,6 +207,8 @@ def _is_daily(part: Scalar, column: Column) -> bool:
         case Cast(type=kind) if kind == DATE:
             return True
         case Call(function="date_trunc" | "date_part", args=(Literal(value=unit), *_)) if unit in DAILY:
+            return True
+        case Call(function="dayname" | "monthname" | "last_day"):
             return True
         case Call(args=args):
             return all(_is_daily(arg, column) for arg in args)

@@ -12,6 +12,7 @@ from dpquery.plan.functions import call, choose
 from dpquery.plan.scalar import Literal, Scalar
 from dpquery.sql.casts import cast_to
 from dpquery.sql.fields import take
+from dpquery.sql.formats import formatted
 from dpquery.sql.moments import day_part, interval, shift, shift_by, unit_name
 from dpquery.sql.visit import At, Reader, clock, unknown, visit
 from dpquery.values.types import DATE, INTEGER, STRING, TIMESTAMP, Value
@@ -196,6 +197,7 @@ CALLS: Mapping[type[exp.Expr], Callable[..., Scalar]] = {
     exp.Concat: _concat,
     exp.Log: _log,
     exp.WidthBucket: _width_bucket,
+    exp.TimeToStr: formatted,
     exp.Extract: _extract,
     exp.DateTrunc: _date_trunc,
     exp.TimestampTrunc: _date_trunc,

@@ -14,6 +14,7 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.sql.abroad import ISO_WEEK
 from dpquery.sql.fields import argument
+from dpquery.sql.formats import MEANT, meant
 from dpquery.sql.refuse import refuse
 from dpquery.sql.unanswered import called
 
@@ -37,7 +38,7 @@ Rephrase = Callable[[exp.Expr], exp.Expr | None]
 
 def rephrased(tree: exp.Expr, dialect: str, source: str) -> None:
     """Puts DuckDB's words in the place of the dialect's, innermost first. Raises Refused for a zone that is not UTC."""
-    ways = {**EVERYWHERE, **WAYS.get(dialect, {})}
+    ways = {**EVERYWHERE, **WAYS.get(dialect, {}), **(dict(meant(dialect)) if dialect in MEANT else {})}
     for node in reversed([one for one in tree.walk() if type(one) in ways]):
         _check_zone(node, source)
         found = ways[type(node)](node)

@@ -24,9 +24,14 @@ _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for e
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
-_BINS = Answer("ARRAY_AGG", "would return raw rows", "width_bucket(x, low, high, n) AS bucket, COUNT(*) with GROUP BY bucket")
+_BINS = Answer(
+    "ARRAY_AGG",
+    "would return raw rows",
+    "width_bucket(x, low, high, n) AS bucket, COUNT(*) with GROUP BY bucket; or CASE WHEN x <= 10 THEN 10 WHEN x <= 20 THEN 20 END AS bin",
+)
 _TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
 _PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
+_ARG = Answer("ANY_VALUE", "shows the value of one row", "SELECT x FROM .. GROUP BY x ORDER BY SUM(y) DESC LIMIT 1, the x with the largest sum")
 _TRUTH = Answer("BOOLEAN_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
 _BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
 _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT x), SUM or AVG")
@@ -36,7 +41,8 @@ BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _PAIR),
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
-    **dict.fromkeys((exp.AnyValue, exp.First, exp.Last, exp.ArgMax, exp.ArgMin), _PICK),
+    **dict.fromkeys((exp.AnyValue, exp.First, exp.Last), _PICK),
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin), _ARG),
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
     **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
 }

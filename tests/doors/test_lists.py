@@ -135,7 +135,7 @@ REFUSED = {
     "SELECT list_extract({q}, 3) FROM orders": "LIST_INDEX",
     "SELECT COUNT(*)[1] FROM orders": "FUNCTION_ABOVE_NOISE",
     "SELECT len({q}) FROM orders": "LIST_ABOVE_NOISE",
-    "SELECT QUANTILE_CONT(day, [0.1]) FROM orders": "TYPE_MISMATCH",
+    "SELECT QUANTILE_CONT(day, [0.1]) FROM orders": "MISSING_BOUNDS",
 }
 
 

@@ -207,7 +207,8 @@ def test_places_in_lists_are_counted_as_the_dialect_counts_them(dialect: str) ->
         ("APPROX_QUANTILES(amount, 101)", "QUANTILE"),
         ("APPROX_QUANTILES(amount, user_id)", "QUANTILE"),
         ("APPROX_QUANTILES(DISTINCT amount, 4)", "DISTINCT_AGGREGATE"),
-        ("APPROX_QUANTILES(day, 4)", "TYPE_MISMATCH"),
+        ("APPROX_QUANTILES(day, 4)", "MISSING_BOUNDS"),
+        ("APPROX_QUANTILES(channel, 4)", "TYPE_MISMATCH"),
     ],
 )
 def test_lists_of_quantiles_that_are_none(written: str, code: str) -> None:

@@ -178,6 +178,7 @@ REWRITES: Mapping[str, tuple[Call, ...]] = {
             "CASE WHEN {0} < -2 THEN 0 WHEN {0} >= 8 THEN 6 ELSE CAST(floor(({0} - -2) * 5 / 10) AS BIGINT) + 1 END",
         ),
     ),
+    "strftime": (Call("strftime({0}, '%Y-%m-%d %H:%M:%S')", "d", STRING), Call("strftime({0}, '%-d %b, %A: %G-%V-%u %j')", "d", STRING)),
     "now": (Call("now()", "", TIMESTAMP, f"TIMESTAMP '{NOW}'"),),
     "today": (Call("today()", "", DATE, f"DATE '{NOW[:10]}'"),),
     "current_date": (Call("current_date", "", DATE, f"DATE '{NOW[:10]}'"), Call("CURRENT_DATE - {0}", "D", INTEGER, f"DATE '{NOW[:10]}' - {{0}}")),
