@@ -80,7 +80,8 @@ def meant(dialect: str) -> Iterator[tuple[type[exp.Expr], Callable[[exp.Expr], e
 
     def rephrase(node: exp.Expr) -> exp.Expr | None:
         this, given = argument(node, "this"), argument(node, "format")
-        if not isinstance(given, exp.Literal) or not isinstance(this, exp.Expr):
+        more = any(argument(node, name) for name in node.arg_types if name not in ("this", "format", "zone"))  # a zone is UTC, others were refused
+        if more or not isinstance(given, exp.Literal) or not isinstance(this, exp.Expr):
             return None
         text = _snowflake(given.name) if isinstance(node, exp.ToChar) else given.name.replace("strict", "")
         found = PIECE.findall(text)

@@ -27,6 +27,7 @@ REFUSED = [
     ("postgres", "to_char(day, 'YYYY-Q')", "UNKNOWN_FUNCTION"),
     ("snowflake", "to_char(day, 'YYYY-MON')", "UNKNOWN_FUNCTION"),
     ("spark", "date_format(day, 'yyyy-QQ')", "UNKNOWN_FUNCTION"),
+    ("bigquery", "FORMAT_TIMESTAMP('%Y', CAST(day AS TIMESTAMP), 'America/New_York')", "TIME_ZONE"),
     ("trino", "date_format(day, '%M')", "UNKNOWN_FUNCTION"),
     ("trino", "format_datetime(day, 'yyyy-MM')", "UNKNOWN_FUNCTION"),
 ]
