@@ -75,8 +75,8 @@ def _facts(draft: Draft, backend: Backend) -> Facts:
     if not draft.sources:
         return Facts(fanouts, None, "")
     if draft.listed is not None:
-        _left_for_one(draft, backend)
-        return Facts(fanouts, None, _origins(draft.sources), _origins([one for one in draft.sources if _partial(one, draft.keys, backend)]))
+        partial = [one for one in draft.sources if _partial(one, draft.keys, backend)]
+        return Facts(fanouts, None, _origins(draft.sources), _origins(partial), _beside(draft, backend))
     partial = [source for source in draft.sources if _partial(source, draft.keys, backend)]
     return Facts(fanouts, key_list(draft, backend), _origins(draft.sources), _origins(partial))
 
@@ -135,9 +135,9 @@ def key_list(draft: Draft, backend: Backend) -> tuple[Row, ...]:
     return _crossed(draft, [_source(source, draft.keys, backend) for source in draft.sources])
 
 
-def released_list(draft: Draft, backend: Backend) -> tuple[tuple[Row, ...], bool]:
-    """All keys, once the released ones are known, and whether there are more of these than there is room for: the first in their order are taken."""
-    room = _left_for_one(draft, backend)
+def released_list(draft: Draft, backend: Backend, most: int) -> tuple[tuple[Row, ...], bool]:
+    """All keys, once the released ones are known, and whether these give more than `most` or 10,000: the first in their order are taken."""
+    room = min(MAX_KEYS, most) // _beside(draft, backend)
     lists = [sorted(_source(source, draft.keys, backend)) if _later(source) else _source(source, draft.keys, backend) for source in draft.sources]
     cut = any(_later(source) and len(rows) > room for source, rows in zip(draft.sources, lists, strict=True))
     return _crossed(draft, [rows[:room] if _later(source) else rows for source, rows in zip(draft.sources, lists, strict=True)]), cut
@@ -147,12 +147,12 @@ def _later(source: KeySource) -> bool:
     return source.public is not None and source.public.filled is not None
 
 
-def _left_for_one(draft: Draft, backend: Backend) -> int:
-    """How many released keys there is room for beside the other sources. Refused where these alone are too many."""
+def _beside(draft: Draft, backend: Backend) -> int:
+    """How many groups each released key has by the other sources, at least 1. Refused where these alone are too many."""
     others = prod(len(_source(source, draft.keys, backend)) for source in draft.sources if not _later(source))
     if others > MAX_KEYS:
         raise _too_many()
-    return MAX_KEYS // max(1, others)
+    return max(1, others)
 
 
 def _crossed(draft: Draft, lists: Sequence[Sequence[Row]]) -> tuple[Row, ...]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpquery.backends.port import Backend, BoundedSQL
-from dpquery.backends.public import MAX_KEYS, fanout, filled, released_list, standing
+from dpquery.backends.public import fanout, filled, released_list, standing
 from dpquery.errors import Fault
+from dpquery.plan.extent import numbers
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import ListedKeys, Release, ReleasedKeys
+from dpquery.privacy.resolve import MOST_NUMBERS
 from dpquery.release import answer, post
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
@@ -48,9 +50,9 @@ def fed(prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy], backend: B
 
 def _with_keys(prepared: Prepared, block: Ready, keys: ReleasedKeys, given: Mapping[str, Public], backend: Backend, said: list[str]) -> Fed:
     draft = next(one.draft for one in prepared.question.blocks if one.name == block.name)
-    rows, cut = released_list(draft, backend)
+    rows, cut = released_list(draft, backend, MOST_NUMBERS // numbers(block.release, 1))
     if cut:
-        said.append(f"The groups are more than {MAX_KEYS:,}: those of the first released keys are shown.")
+        said.append(f"The groups are more than {len(rows):,}: those of the first released keys are shown.")
     listed = filled(keys.public, [(place, *row) for place, row in enumerate(rows)])
     backend.prepare([*(public for name, public in given.items() if name != listed.name), listed])
     release = replace(block.release, keys=ListedKeys(rows, keys.origin))

@@ -49,13 +49,14 @@ class Facts:
     """What was looked up in the public tables before the charge: the fan-out of each lookup by its public relation's name, and the key list.
 
     `keys` is None where keys are private or absent, or a draft's own list is filled later. `key_origin` says where the list comes from, `partial`
-    beyond which of that rows may have keys.
+    beyond which of that rows may have keys. `beside` is how many groups each key of a list that is filled later has, by the other keys.
     """
 
     fanouts: Mapping[str, int]
     keys: tuple[tuple[Value, ...], ...] | None = None
     key_origin: str = ""
     partial: str = ""
+    beside: int = 1
 
 
 def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
@@ -78,7 +79,7 @@ def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
     keys = _keys(draft, facts, parts)
     table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
     release = Release(table, keys, aggregates)
-    if (many := numbers(release, 1)) > MOST_NUMBERS:
+    if (many := numbers(release, facts.beside)) > MOST_NUMBERS:
         instead = "fewer or coarser groups, fewer quantiles, or several statements"
         raise Refused("TOO_MANY_NUMBERS", f"the answer is made of {many:,} noisy numbers, more than {MOST_NUMBERS:,}", instead=instead)
     lemmas(release)

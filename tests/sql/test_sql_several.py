@@ -12,7 +12,9 @@ import pytest
 
 import dpquery
 from dpquery.backends import public
+from dpquery.engine import feeding
 from dpquery.errors import Fault, Refused
+from dpquery.privacy import resolve
 from dpquery.release import post
 
 TABLES = """
@@ -344,6 +346,20 @@ def test_lists_beyond_their_limit_are_cut_and_said_to_be(con: dpquery.Connection
     answer = con.query(f"{by_both} WHERE item IN (SELECT item FROM ({BY_ITEM})) GROUP BY ALL")
     assert {item for _, item, _ in answer.fetchall()} == {"a"}
     assert any("The groups are more than" in warning for warning in answer.warnings)
+    monkeypatch.undo()
+    monkeypatch.setattr(feeding, "MOST_NUMBERS", 3)
+    answer = con.query(LISTED, fresh=True)
+    assert [item for item, _ in answer.fetchall()] == ["a", "b", "c"]
+    assert any("The groups are more than 3:" in warning for warning in answer.warnings)
+
+
+def test_noisy_numbers_of_a_list_are_counted_with_the_keys_beside_it(con: dpquery.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One released key alone is more than there may be: known before the charge. How many keys there are is not."""
+    before, by_both = con.budget().entries, "SELECT country, item, COUNT(*) AS n FROM users JOIN orders USING (user_id)"
+    monkeypatch.setattr(resolve, "MOST_NUMBERS", 1)
+    with pytest.raises(Refused) as refused:
+        con.query(f"{by_both} WHERE item IN (SELECT item FROM ({BY_ITEM})) GROUP BY ALL")
+    assert (refused.value.code, con.budget().entries) == ("TOO_MANY_NUMBERS", before)
 
 
 def test_a_list_with_a_row_twice_stops_the_release(con: dpquery.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
