@@ -14,7 +14,7 @@ from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
-from dpquery.plan.draft import Draft, Opened
+from dpquery.plan.draft import Draft, Opened, Product
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
@@ -30,6 +30,18 @@ def facts(drafts: Sequence[Draft], backend: Backend) -> tuple[Facts, ...]:
     """The public facts of a statement's releases. Refused where one has more than 10,000 keys."""
     backend.prepare(standing(drafts))
     return tuple(_facts(draft, backend) for draft in drafts)
+
+
+def check_products(products: Sequence[Product], backend: Backend) -> None:
+    """Refused where a join of public tables without an equality has too many pairs of rows, before any is made."""
+    if products:
+        backend.prepare(())
+    for one in products:
+        left, right = (int(str(backend.public_rows(f"SELECT count(*) FROM ({side}) AS q", [INTEGER])[0][0])) for side in one.sides)
+        if left * right > one.most:
+            message = f"public tables joined without an equality have more than {one.most:,} pairs of rows ({', '.join(one.tables)[:100]})"
+            instead = "JOIN .. ON a.x = b.y, or subqueries of the rows that are needed, (SELECT .. FROM t WHERE ..)"
+            raise Refused("PUBLIC_TOO_LARGE", message, position=one.position, instead=instead)
 
 
 def standing(drafts: Sequence[Draft]) -> list[Public]:

@@ -15,7 +15,7 @@ from dpquery.backends import duckdb as backend_door
 from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
-from dpquery.backends.public import facts, handed_over
+from dpquery.backends.public import check_products, facts, handed_over
 from dpquery.backends.source import Identity
 from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
@@ -207,6 +207,7 @@ class Session:
         goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         drafts = [block.draft for block in question.blocks]
         together = bars.together(question.post.outputs)
+        check_products(question.products, self.backend)
         found = zip(drafts, facts(drafts, self.backend), asks, strict=True)
         with asking.placed(question, asks):
             releases = tuple(settled(draft, known, one, self.schema.adjacency, together) for draft, known, one in found)

@@ -241,6 +241,16 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """Two public relations, as SQL over the public `tables`, joined by no equality of their columns: the engine makes up to `most` pairs of rows."""
+
+    sides: tuple[str, str]
+    tables: tuple[str, ...]
+    most: int
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A statement, read in full: its releases in the order in which they are made, and what is done with them, `opened` beside them.
 
@@ -252,3 +262,4 @@ class Question:
     warnings: tuple[str, ...] = ()
     outermost: int | None = 0
     opened: tuple[Opened, ...] = ()
+    products: tuple[Product, ...] = ()

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan import functions
+from dpquery.plan.draft import Product
 from dpquery.plan.rel import Join, Keep, Lookup, Match, output
 from dpquery.plan.scalar import Column, Scalar, columns, conjuncts
 from dpquery.privacy.rows import rows_per_unit
@@ -22,7 +23,8 @@ from dpquery.sql.joinconditions import across, conditions, joined_frame
 from dpquery.sql.joinkinds import HALVES, MIRRORED, How, Step, at
 from dpquery.sql.names import Field, Frame, Scope, Statement, fold
 from dpquery.sql.partners import conjoined, partnered, tied, untied
-from dpquery.sql.sides import Bound, Open, Side, check_product, closed, computed, equality, firm, fixes_unit, one_each, substituted
+from dpquery.sql.refuse import place
+from dpquery.sql.sides import MOST_PAIRS, Bound, Open, Side, check_product, closed, computed, equality, firm, fixes_unit, one_each, substituted
 from dpquery.sql.terms import Term, between, holds, kept_back, read, scope_of, within
 
 
@@ -55,7 +57,7 @@ def met(statement: Statement, left: Side, right: Side, one: Step, tests: Sequenc
             _check_read(statement, left, right, one)
             check_product(statement, left.most, right.most, at(one.node))
             names = public.places(left, right)
-            read(statement, tests, frame)
+            _note_product(statement, left, right, read(statement, tests, frame), at(one.node))
             texts = [public.text_of(t.node, scope_of(statement, t, frame), names) for t in tests]
             return public.joined(left, right, "INNER", texts, frame)
         case (Bound() as bound, Open() as side) | (Open() as side, Bound() as bound):
@@ -124,10 +126,18 @@ def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> Non
 # ---- public with public, private with public -----------------------------------------------------------------------------------------
 
 
+def _note_product(statement: Statement, left: Open, right: Open, on: Sequence[Scalar], node: exp.Expr) -> None:
+    """Notes a join without an equality of columns: how many pairs of rows it has is looked up before it is worked out."""
+    if not any(across(each, right.columns) for each in on) and left.tables and right.tables:
+        most = MOST_PAIRS if not on else 10 * MOST_PAIRS  # all are kept, or few
+        statement.products.append(Product((left.sql, right.sql), (*left.tables, *right.tables), most, place(node)))
+
+
 def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     check_product(statement, left.most, right.most, at(one.node))
     names = public.places(left, right)
-    equal, _, frame = conditions(statement, left.frame, right.frame, one)
+    equal, on, frame = conditions(statement, left.frame, right.frame, one)
+    _note_product(statement, left, right, (*equal, *on), at(one.node))
     texts = [] if one.on is None else [public.text_of(one.on, Scope(frame, statement), names)]
     for each in equal:
         pair = equality(each)

@@ -11,7 +11,7 @@ from itertools import count, takewhile
 from sqlglot import exp
 
 from dpquery.errors import Position, Refused
-from dpquery.plan.draft import Block, Feed, Opened
+from dpquery.plan.draft import Block, Feed, Opened, Product
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.schema.model import Column as Declared
 from dpquery.schema.model import Schema, Table, ViaUnit
@@ -65,6 +65,7 @@ class Statement:
     blocks: list[Block] = field(default_factory=list)  # releases, those that others read first
     feeds: list[Feed] = field(default_factory=list)  # what the release that is being read takes from earlier ones
     opened: list[Opened] = field(default_factory=list)  # public relations that are read above the noise
+    products: list[Product] = field(default_factory=list)  # of public relations, the inner ones first
     warnings: list[str] = field(default_factory=list)
     noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
     copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise
@@ -266,7 +267,7 @@ def scratch(statement: Statement) -> Statement:
     fresh = replace(
         statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={}
     )
-    return replace(fresh, queries=set(), used=set(), ids=count(), publics=count(1))
+    return replace(fresh, products=[], queries=set(), used=set(), ids=count(), publics=count(1))
 
 
 def column_name(node: exp.Column, source: str) -> tuple[str, str | None]:

@@ -61,7 +61,9 @@ def question(statement: Statement, tree: exp.Expr) -> Question:
     else:
         post = reader.above(node, env, inner=False)[1]
     check_named(statement)
-    return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost, tuple(statement.opened))
+    return Question(
+        tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost, tuple(statement.opened), tuple(statement.products)
+    )
 
 
 def bare(node: exp.Expr) -> exp.Expr:

@@ -222,7 +222,7 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
     for cte in () if clause is None else take(clause, "expressions")[0]:
         if id(cte) not in statement.queries:
             _, inside = env.queries[fold(alias_of(statement, cte)[0])]
-            query(replace(statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[]), take(cte, "this", "alias")[0], inside)
+            query(replace(statement, tables={}, blocks=[], feeds=[], opened=[], products=[], warnings=[]), take(cte, "this", "alias")[0], inside)
 
 
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:

@@ -16,6 +16,8 @@ from dpquery.engine import feeding
 from dpquery.errors import Fault, Refused
 from dpquery.privacy import resolve
 from dpquery.release import post
+from dpquery.sql import joins
+from dpquery.values.types import INTEGER
 
 TABLES = """
 CREATE TABLE users AS SELECT i AS user_id, (20 + i % 50) AS age, ['US', 'DE', 'FR'][1 + (i % 7) % 3] AS country FROM range(1, 61) t(i);
@@ -424,3 +426,26 @@ def test_a_public_table_that_is_too_large_is_refused_before_the_charge(con: dpqu
     assert "kinds" in refused.value.message
     assert refused.value.position is not None
     assert con.query(f"SELECT title, n FROM ({BY_ITEM}) AS r JOIN (SELECT * FROM kinds WHERE place < 3) AS k USING (item)").fetchall()
+
+
+CROSSED = {
+    "CROSS JOIN kinds AS b": "PUBLIC_TOO_LARGE",
+    ", kinds AS b": "PUBLIC_TOO_LARGE",
+    "JOIN kinds AS b ON a.place < b.place": "",  # few are kept
+    "JOIN kinds AS b USING (item)": "",
+    ", kinds AS b WHERE a.item = b.item": "",
+}
+
+
+@pytest.mark.parametrize("join", CROSSED)
+def test_public_tables_that_multiply_are_refused_before_they_do(join: str, con: dpquery.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = con._open.backend.public_rows("SELECT count(*) FROM kinds", [INTEGER])[0][0]
+    monkeypatch.setattr(joins, "MOST_PAIRS", int(str(rows)) ** 2 - 1)
+    sql = f"SELECT COUNT(*) FROM orders JOIN (SELECT DISTINCT a.item FROM kinds AS a {join}) AS q USING (item)"
+    if CROSSED[join]:
+        with pytest.raises(Refused) as refused:
+            con.explain(sql)
+        assert refused.value.code == CROSSED[join]
+        assert refused.value.position
+    else:
+        con.explain(sql)
