@@ -81,9 +81,12 @@ def _listed(statement: Statement, node: exp.Values | exp.Unnest) -> Open:
     return literals.values(statement, node) if isinstance(node, exp.Values) else literals.unnested(statement, node)
 
 
+BESIDE = "JOIN (SELECT key, MAX(x) AS m FROM .. GROUP BY key) AS s ON s.key = outer.key: what WHERE compares is a column to join on"
+
+
 def _other(statement: Statement, node: exp.Expr) -> Refused:
     if isinstance(node, exp.Lateral):
-        return statement.refuse("LATERAL", "LATERAL in FROM is not supported", node, "a subquery in FROM, or a join on the privacy unit")
+        return statement.refuse("LATERAL", "LATERAL in FROM is not supported", node, BESIDE)
     return statement.refuse("UNSUPPORTED_FROM", f"{type(node).__name__.upper()} in FROM is not supported", node, "a table or a subquery")
 
 

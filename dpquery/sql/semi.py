@@ -6,7 +6,7 @@ The subquery's private rows are partners within the unit only; public ones are p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -18,7 +18,7 @@ from dpquery.plan.rel import Join, Lookup, Public, Semi
 from dpquery.plan.scalar import Scalar, conjuncts, replaced
 from dpquery.sql.fields import peek, take, unset
 from dpquery.sql.joins import suggestion
-from dpquery.sql.names import Scope, Statement, fold
+from dpquery.sql.names import Frame, Scope, Statement, fold
 from dpquery.sql.nested import read_by
 from dpquery.sql.partners import conjoined, never_null, partnered, tied
 from dpquery.sql.rowwise import condition, expression
@@ -161,11 +161,25 @@ def null_left(statement: Statement, left: Bound, right: Bound, test: Test) -> Re
     """The refusal of what a NULL of anybody's leaves undecided."""
     word = "NOT " if test.negated else ""
     message = f"{word}IN is undecided for every row once the other side holds a NULL, whosever it is"
-    return statement.refuse("NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, word + "EXISTS (SELECT 1 FROM .. WHERE {})"))
+    return statement.refuse(
+        "NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, "AND {} in the subquery's WHERE: a person's own rows alone decide")
+    )
 
 
 def _instead(statement: Statement, left: Bound, right: Bound, text: str) -> str:
-    return text.format(suggestion(statement, left, right) or "a condition `inner.unit = outer.unit` on the columns of the privacy unit")
+    tie = suggestion(statement, left, right) or _tied_by_alias(statement, left, right)
+    return text.format(tie or "an equality of the privacy unit's columns, inner.user_id = outer.user_id")
+
+
+def _tied_by_alias(statement: Statement, left: Bound, right: Bound) -> str | None:
+    """The equality that ties a table to itself, under an alias of its own."""
+    names = {fold(s.alias) for s in left.frame.sources} & {fold(s.alias) for s in right.frame.sources}
+    if len(names) != 1 or len(right.frame.sources) != 1:
+        return None
+    (own,) = right.frame.sources
+    renamed = replace(right, frame=Frame((replace(own, alias=f"inner_{own.alias}"),)))
+    tie = suggestion(statement, left, renamed)
+    return None if tie is None else f"{tie}, of FROM {own.alias} AS inner_{own.alias},"
 
 
 def no_tie(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:

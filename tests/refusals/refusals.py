@@ -34,6 +34,13 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def elsewhere() -> Mapping[str, str]:
+    """Codes that no statement over the sample shop meets, and how each comes about."""
+    found: Mapping[str, str] = YAML(typ="safe").load(HERE / "elsewhere.yaml")
+    return found
+
+
+@cache
 def codes() -> Mapping[str, str]:
     """Every code with which the source refuses, and the first message there, as far as it is written out."""
     found: dict[str, str] = {}
@@ -92,7 +99,7 @@ def page(con: Any) -> str:
         if accepted is not None:
             parts.append(f"```text\n{accepted}\n```\n")
     parts.append(REST)
-    parts += [f"- `{code}`{': ' + message if message else ''}" for code, message in codes().items() if code not in shown]
+    parts += [f"- `{code}`: {how}" for code, how in sorted(elsewhere().items())]
     return "\n".join(parts) + "\n"
 
 
@@ -118,7 +125,7 @@ statement over the sample shop that meets it, what it is told, and a statement t
 """
 REST = """## Further codes
 
-Rarer ones, and those that do not come from a statement's text.
+No statement over the sample shop meets these: they come from commands, from other schemas, or from a fault.
 """
 
 
