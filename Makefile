@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SHARED := -n 2 --dist worksteal  # each process runs neighbours in one go: what a module makes once is made by one of the two
+MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $$4 }')" -gt 4000000 2>/dev/null && echo -p /dev/shm)
+IN_MEMORY := there=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$there"' EXIT && TMPDIR="$$there"  # ledgers wait for the disk; tests of durability still do
 LAYERS := tests/audit tests/mechanisms tests/privacy/test_mutants.py tests/statements/test_statement_mutants.py  # short, in make audit too
 
 .DEFAULT_GOAL := help
@@ -28,10 +30,10 @@ demo: $(READY)  ## make the sample shop in demo/ anew, ask three questions, show
 	PATH="$(CURDIR)/$(BIN):$$PATH" sh examples/00_demo.sh
 
 test: $(READY)  ## run the tests
-	$(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit'
+	@$(IN_MEMORY) $(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit'
 
 test-all: $(READY)  ## run the tests, the slow ones too
-	$(BIN)/python -m pytest $(SHARED) -m 'not audit'
+	@$(IN_MEMORY) $(BIN)/python -m pytest $(SHARED) -m 'not audit'
 
 fuzz: $(READY)  ## put made-up statements to the engine for FUZZ_SECONDS (3600), in two processes
 	$(BIN)/python tests/fuzz/campaign.py

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pytest
@@ -14,6 +15,18 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CASES = Path(__file__).parent / "cases"
+DURABLE = {"test_crash", "test_ledger_store", "test_ledger_group", "test_ledger_processes", "test_robust_processes", "test_robust_ledger"}
+MEMORY, DISK = Path("/dev/shm"), Path("/var/tmp")
+
+
+@pytest.fixture
+def tmp_path(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder for the test: in memory where `make test` puts all of them, but on a disk for tests of what has to last."""
+    if request.path.stem not in DURABLE or MEMORY not in tmp_path.parents:
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=DISK, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")
