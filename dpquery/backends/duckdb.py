@@ -8,7 +8,7 @@ from typing import Any
 from dpquery.backends import exact, inspect, names, relation
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import Worker
-from dpquery.backends.source import Identity, allowed, find, fingerprint, identity, opening, shown
+from dpquery.backends.source import Identity, allowed, contents, find, fingerprint, identity, opening, shown
 from dpquery.errors import Fault
 from dpquery.plan.rel import Public
 from dpquery.schema.model import Schema
@@ -17,7 +17,7 @@ from dpquery.turns import Turn
 from dpquery.values.exact import Exact
 from dpquery.values.types import Type, Value
 
-__all__ = ["DuckDB", "Identity", "fingerprint", "identity", "open"]
+__all__ = ["DuckDB", "Identity", "contents", "fingerprint", "identity", "open"]
 
 
 def open(schema: Schema) -> Backend:

@@ -21,6 +21,7 @@ from dpquery.schema.model import CsvFormat, FileKind, Files, Schema, Table
 from dpquery.schema.physical import PhysicalKind, folded
 from dpquery.values.types import Kind, Type
 
+MOST = 1000  # files of which a ledger keeps a commitment
 Identity = list[tuple[str, int, int, int, int, int]]  # path, size, mtime_ns, ctime_ns, inode, device
 
 
@@ -99,6 +100,20 @@ def fingerprint(schema: Schema) -> str:
         for item in (table.encode(), os.path.relpath(path, schema.file.parent).encode(errors="surrogateescape"), seen[path]):
             whole.update(len(item).to_bytes(8, "big") + item)
     return whole.hexdigest()
+
+
+def contents(schema: Schema) -> tuple[str, ...]:
+    """SHA-256 of each private file that holds anything, whatever it is called; the least of them where there are many."""
+    source, found = find(schema), set[str]()
+    private = {name for name, table in schema.tables.items() if not table.public}
+    for path in {path for table, path in _places(source) if not table or table in private}:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size:
+                    found.add(hashlib.file_digest(file, "sha256").hexdigest())
+        except OSError:
+            raise fault("DATA_UNREADABLE") from None
+    return tuple(sorted(found)[:MOST])
 
 
 def _places(source: Source) -> Iterator[tuple[str, Path]]:

@@ -55,20 +55,22 @@ def verify(
     """Test the whole log: chain, order and sums; or one receipt.
 
     A log that was cut off at its end, or exchanged for an older copy, is found only against a checkpoint that was kept elsewhere. A receipt's price
-    is derived again from the bounds and noises on it, and it is held against its entry and its proof. No data is read."""
+    is derived again from the bounds and noises on it, and it is held against its entry and its proof; what of it is held against nothing is named.
+    No data is read."""
     from dpquery.cli import output
     from dpquery.display import pages
     from dpquery.engine import books, papers
 
     if receipt is not None:
-        found = papers.verify_receipt(receipt, schema=schema, ledger=ledger, proof=proof, key=None if key is None else books.key_of(key))
-        lines = pages.verified_receipt(found, schema is not None, proof is not None)
+        checked = papers.verify_receipt(receipt, schema=schema, ledger=ledger, proof=proof, key=None if key is None else books.key_of(key))
+        found, more = checked.findings, {"not_checked": list(checked.unchecked)}
+        lines = pages.verified_receipt(found, schema is not None, proof is not None, checked.unchecked)
     elif schema is None:
         raise Refused("USAGE", "there is neither a schema nor a receipt to check", instead="--schema FILE, or --receipt FILE")
     else:
-        found = books.verify_ledger(schema, ledger, checkpoint, key)
+        found, more = books.verify_ledger(schema, ledger, checkpoint, key), {}
         lines = pages.verified(found, checkpoint is not None)
-    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found]}, lines)
+    output.page(form, {"ok": not found, "findings": [str(finding) for finding in found], **more}, lines)
     return Fault.exit_status if found else failure.ANSWERED
 
 

@@ -145,14 +145,16 @@ def verified(found: Sequence[Finding], signed: bool) -> Lines:
         yield Text("The ledger holds: chain, order and sums. Whether its end was cut off shows only against a checkpoint (--checkpoint FILE).")
 
 
-def verified_receipt(found: Sequence[Finding], entry: bool, proof: bool) -> Lines:
-    """What is wrong with a receipt, for people; `entry`, `proof`: it was held against these."""
+def verified_receipt(found: Sequence[Finding], entry: bool, proof: bool, unchecked: Sequence[str]) -> Lines:
+    """What is wrong with a receipt, for people; `entry`, `proof`: it was held against these; `unchecked` stands in its file and was not."""
     yield from (Text(safe(str(finding))) for finding in found)
     if found:
         yield Text("The receipt does not hold.")
     else:
         held = ["the price of its noises under its bounds", *(["its entry in the ledger"] if entry else []), *(["its proof"] if proof else [])]
         yield Text(f"The receipt holds: {', '.join(held)}.")
+    if unchecked:
+        yield Text(f"Not checked: {', '.join(map(safe, unchecked))}.")
 
 
 def tables(found: Iterable[TableInfo]) -> Lines:

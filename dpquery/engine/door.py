@@ -44,8 +44,8 @@ def create_ledger(schema: str | Path, path: str | Path | None = None) -> ledgers
     report = _checked(read)
     if not report.ok:
         raise _unfit(report, read)
-    make = ledgers.join if joins else ledgers.create
-    return make(read, where, fingerprint=data.checked(read, before), identity=before)
+    make, contents = ledgers.join if joins else ledgers.create, data.contents(read)
+    return make(read, where, fingerprint=data.checked(read, before), identity=before, contents=contents)
 
 
 def check(schema: str | Path, register: bool = False, ledger: str | Path | None = None) -> Report:
@@ -59,7 +59,8 @@ def check(schema: str | Path, register: bool = False, ledger: str | Path | None 
         raise _unfit(report, read)
     opened = ledgers.open(place_of(ledger, read), read)
     try:
-        version = opened.register(data.checked(read, before), before)
+        contents = data.contents(read)
+        version = opened.register(data.checked(read, before), before, contents)
     finally:
         opened.close()
     return report.registered(version)

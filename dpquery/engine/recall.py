@@ -74,11 +74,16 @@ def again(wanted: Asked, prepared: Prepared, schema: Schema, version: int, ledge
     if found is None:
         return None
     one, released = found
+    then = _then(prepared, released)
+    record = receipt.record(then, schema, version)
     if one.seen is not None:
         entry = Entry(one.seen.id, one.seen.commitment, one.seen.time, ledger.balance(analyst).left)
     else:
-        entry = ledger.charge(analyst, prepared.bill.price, receipt.record(prepared, schema, version), of=one.charge)
-    return _shown(one, entry, released, prepared, schema, version)
+        entry = ledger.charge(analyst, prepared.bill.price, record, of=one.charge)
+    how = "and was seen before: nothing was charged" if one.seen is not None else "to another account: its price was charged, but not to the data set"
+    said = (*released.said, f"This is a stored answer. It was released at {one.time} {how}.")
+    noisy = {block.name: table for block, table in zip(prepared.blocks, released.noisy, strict=True)}
+    return Again(then, noisy, said, entry, {**record, "stored": {"time": one.time, "charged": one.seen is None}})
 
 
 def free(wanted: Asked, prepared: Prepared, schema: Schema, ledger: Ledger, analyst: str) -> bool:
@@ -105,14 +110,10 @@ def _released(one: Stored, wanted: Asked, prepared: Prepared, ledger: Ledger) ->
         return None
 
 
-def _shown(one: Stored, entry: Entry, released: Released, prepared: Prepared, schema: Schema, version: int) -> Again:
+def _then(prepared: Prepared, released: Released) -> Prepared:
+    """The statement at the price that was paid for the answer, with the noises that were drawn then."""
     paired = zip(prepared.blocks, released.bill.releases, strict=True)
-    then = replace(prepared, bill=released.bill, blocks=tuple(replace(block, priced=priced) for block, priced in paired))
-    how = "and was seen before: nothing was charged" if one.seen is not None else "to another account: its price was charged, but not to the data set"
-    said = (*released.said, f"This is a stored answer. It was released at {one.time} {how}.")
-    record = {**receipt.record(then, schema, version), "stored": {"time": one.time, "charged": one.seen is None}}
-    noisy = {block.name: table for block, table in zip(prepared.blocks, released.noisy, strict=True)}
-    return Again(then, noisy, said, entry, record)
+    return replace(prepared, bill=released.bill, blocks=tuple(replace(block, priced=priced) for block, priced in paired))
 
 
 # ---- the same question twice in a workload that was not asked yet --------------------------------------------------------------------

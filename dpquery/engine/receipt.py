@@ -61,6 +61,7 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
         "adjacency": str(schema.adjacency),
         "releases": releases(prepared, schema),
         "basis": basis.written(prepared),
+        "price": price(prepared),
         **key_rules(prepared),
         **public_tables(prepared),
         "lemmas": list(cited(prepared)),

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 
 from dpquery.ledger import policy, versions
 from dpquery.ledger.chain import MALFORMED, START, commitment, link
-from dpquery.ledger.model import DATASET, JSON, Account, Finding, Kind, Row
-from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, restored, terms
+from dpquery.ledger.model import DATASET, JSON, Account, Finding, Kind, Limit, Row
+from dpquery.ledger.renewal import begins
+from dpquery.ledger.replay import FORMAT, LATER, OLDEST, OUTCOMES, applied, balanced, paying, restored, terms
 
+SLACK = 60  # seconds that the clock may be set back while a line is written
 PRICE = ("epsilon", "rho", "delta")
 
 
-def findings(rows: Iterable[Row], stored: Mapping[str, Account], previous: str = START) -> Iterator[Finding]:
+def findings(rows: Iterable[Row], stored: Mapping[str, Account], reader: Reader) -> Iterator[Finding]:
     """What is wrong with the log and the sums stored beside it; nothing where all is well.
 
-    `rows` is the whole log, or its end from a `balanced` entry on; then `previous` is the link before that.
+    `rows` is the whole log, or its end from a `balanced` entry on, for a new `reader`, which began with the link before that.
     """
-    reader = Reader(previous)
     for row in rows:
         yield from reader.read(row)
     yield from reader.compared(stored)
@@ -43,6 +45,8 @@ class Reader:
         self.open: dict[str, JSON] = {}  # what a charge cost that has no outcome yet
         self.stored: dict[str, JSON] = {}  # what the charges cost whose answers are stored
         self.versions: Counter[str] = Counter()
+        self.looked: dict[str, str] = {}  # the line about the files of each identity
+        self.key: str | None = None  # the commitment to the owner's key
         self.format = FORMAT
         self.capped = self.reserving = False  # known from the first line only
         self.lost = False
@@ -83,7 +87,7 @@ class Reader:
         self.ids.add(row.id)
         if first and self.whole:
             fixed = terms(body)
-            self.capped, self.format = not fixed.unsafe_testing, body["format"]
+            self.capped, self.format, self.key = not fixed.unsafe_testing, body["format"], body.get("key")
             self.reserving = self.capped and not fixed.oversubscribe
         elif row.event == "created":
             raise ValueError("created twice")
@@ -102,6 +106,8 @@ class Reader:
 
     def _states(self, body: Mapping[str, JSON]) -> None:
         """ValueError where a charge has two outcomes, an outcome no charge, or a data version another number than the next."""
+        if body["event"] in ("charged", "shown"):
+            self._paid(body)
         if body["event"] == "charged":
             self.charged[body["id"]] = body["accounts"][0]
             self.open[body["id"]] = [body[name] for name in PRICE]
@@ -113,22 +119,38 @@ class Reader:
         elif body["event"] == "upgraded":
             if self.whole and not self.format < body["format"] <= FORMAT:
                 raise ValueError("formats out of order")
-            self.format = body["format"]
+            self.format, self.key = body["format"], body.get("key")
         elif self.format == OLDEST and body["event"] in LATER:
             raise ValueError("an event that its format does not have")
         elif body["event"] == "shown":
             self._shown(body)
-        elif body["event"] == "renewed" and self._overspent(self.accounts[body["account"]]):
-            raise ValueError("more was spent in a period than its largest cap")
+        elif body["event"] in ("renewed", "lapsed"):
+            self._passed(self.accounts[body["account"]], body)
+        elif body["event"] == "looked":
+            if not 0 < body["version"] <= self.versions[versions.scope_of(body)]:
+                raise ValueError("a data version is found that was never admitted")
+            self.looked[body["identity"]] = body["id"]
         elif body["event"] == "registered":
             scope = versions.scope_of(body)
             self.versions[scope] += 1
             if body["version"] != self.versions[scope]:
                 raise ValueError("data versions out of order")
 
+    def _paid(self, body: Mapping[str, JSON]) -> None:
+        """ValueError where not the accounts pay that should, or a data version is at hand that was never admitted."""
+        own, record = self.accounts[body["accounts"][0]], body["record"]
+        if own.kind is not Kind.ANALYST or paying(own, body["event"] == "shown") != tuple(body["accounts"]):
+            raise ValueError("it is charged to other accounts than the analyst's own, the group's and the data set's")
+        if "data_version" in record and not 0 < record["data_version"] <= self.versions[record["dataset"] if any(self.versions) else ""]:
+            raise ValueError("it is about a data version that was never admitted")
+
+    def _passed(self, account: Account, body: Mapping[str, JSON]) -> None:
+        if body["event"] == "renewed" and self._overspent(account):
+            raise ValueError("more was spent in a period than its largest cap")
+        if account.periods is not None and begins(account.periods, body["period"]) > datetime.fromisoformat(body["time"]).timestamp() + SLACK:
+            raise ValueError("a period begins before its time")
+
     def _shown(self, body: Mapping[str, JSON]) -> None:
-        if DATASET in body["accounts"]:
-            raise ValueError("a stored answer is charged to the data set again")
         cost = self.stored.get(body["of"])
         if cost != [body[name] for name in PRICE] and (cost is not None or self.whole):  # else it was stored before what was read
             raise ValueError("a stored answer is shown that is none, or for another price than it cost")
@@ -152,15 +174,24 @@ class Reader:
         for account in self.accounts.values():
             if self._overspent(account):
                 yield Finding(None, f"account {account.key} has spent more than any cap it ever had")
-        if self.reserving and self._overreserved():
-            yield Finding(None, "the largest caps of all analysts add up to more than any cap that the data set ever had")
+        if self.reserving:
+            yield from (Finding(None, said) for said in self._overreserved())
 
     def _overspent(self, account: Account) -> bool:
         return self.capped and account.tested and not policy.within(account.largest, account.delta_conv, account.spent)
 
-    def _overreserved(self) -> bool:
-        caps, whole = [a.reserved for a in self.accounts.values() if a.kind is Kind.ANALYST], self.accounts[DATASET].largest
-        return sum(Fraction(c.epsilon) for c in caps) > whole.epsilon or sum(Fraction(c.delta) for c in caps) > whole.delta
+    def _overreserved(self) -> Iterator[str]:
+        """Whose caps add up to more than they may: those of all analysts, or of a group's members."""
+        analysts = [a for a in self.accounts.values() if a.kind is Kind.ANALYST]
+        if _more([a.reserved for a in analysts], self.accounts[DATASET].largest):
+            yield "the largest caps of all analysts add up to more than any cap that the data set ever had"
+        for group in (a for a in self.accounts.values() if a.kind is Kind.GROUP):
+            if _more([a.reserved for a in analysts if a.group == group.name], group.largest):
+                yield f"the largest caps of the members of group {group.name} add up to more than any cap that it ever had"
+
+
+def _more(caps: Sequence[Limit], whole: Limit) -> bool:
+    return sum(Fraction(c.epsilon) for c in caps) > whole.epsilon or sum(Fraction(c.delta) for c in caps) > whole.delta
 
 
 def _said(error: Exception) -> str:

@@ -37,7 +37,7 @@ def _patterns(schema: Schema) -> list[str]:
 
 def free(schema: Schema) -> None:
     """Nothing, or Refused where some of the data has a ledger already, under whatever pattern its files were named."""
-    for place in (*places(schema), *_covering(schema)):
+    for place in (*places(schema), *_covering(schema), *_twins(schema)):
         if os.path.lexists(place):
             raise _bound(place)
 
@@ -51,6 +51,23 @@ def _covering(schema: Schema) -> Iterator[Path]:
             _, pattern = _read(place) or ("", "")
             if pattern and not files.isdisjoint(_matched(folder, pattern)):
                 yield place
+
+
+def _twins(schema: Schema) -> Iterator[Path]:
+    """The id files, in the folders of the schema's files, of files that are the same as one of those under another name (a hard link)."""
+    files = {schema.database} if schema.database is not None else {p for each in _patterns(schema) for p in _matched(schema.file.parent, each)}
+    known = {(found.st_dev, found.st_ino) for found in map(_stat, files) if found is not None}
+    for folder in sorted({file.parent for file in files}):
+        for place in sorted(folder.glob(f"*{SUFFIX}")):
+            found = _stat(place.with_name(place.name.removesuffix(SUFFIX)))
+            if found is not None and (found.st_dev, found.st_ino) in known:
+                yield place
+
+
+def _stat(file: Path) -> os.stat_result | None:
+    with suppress(OSError):
+        return file.stat()
+    return None
 
 
 def _matched(folder: Path, pattern: str) -> set[Path]:

@@ -4,38 +4,40 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import assert_never
 
 from dpquery.errors import Fault, Refused
-from dpquery.ledger import binding, log, postgres, reserve, sqlite
+from dpquery.ledger import binding, log, others, postgres, reserve, sqlite
 from dpquery.ledger.gate import SUFFIX
 from dpquery.ledger.model import JSON
 from dpquery.ledger.replay import FORMAT, opening
 from dpquery.ledger.store import Transaction
 from dpquery.ledger.tables import KEY
-from dpquery.ledger.versions import admit, remember
+from dpquery.ledger.versions import admit, owner, remember
 from dpquery.schema.address import Address, Place, place
 from dpquery.schema.model import Schema
 
 
-def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str, identity: JSON) -> Place:
+def create(schema: Schema, path: str | Place | None = None, *, fingerprint: str, identity: JSON, contents: Sequence[str] = ()) -> Place:
     """The place of a new ledger, beside the schema file where none is given; the data with this fingerprint is version 1.
 
+    `contents` are the hashes of its files, by which ledgers that lie about know whether it is theirs.
     Refused where a ledger lies there already or the data has one; SchemaError where the caps do not add up; Fault where a file cannot be written.
     """
     where = place(path if path is not None else schema.default_ledger)
     vacant(schema, where)
+    others.unclaimed(schema, where, contents)
     ledger = secrets.token_hex(16)
 
     def begin(tx: Transaction) -> None:
-        log.append(tx, {"event": "created", "format": FORMAT, **asdict(reserve.terms(schema, ledger))})
+        log.append(tx, {"event": "created", "format": FORMAT, "key": owner(tx), **asdict(reserve.terms(schema, ledger))})
         for account, _ in reserve.changes(schema, {}, log.moment()):
             log.append(tx, opening(account))
-        remember(tx, schema.scope, identity, admit(tx, schema.scope, fingerprint))
+        remember(tx, schema.scope, identity, admit(tx, schema.scope, fingerprint, contents))
 
     bound: list[Path] = []
 

@@ -53,7 +53,7 @@ class Ledger:
         self._renew()
 
         def work(tx: Transaction) -> tuple[Row, Account] | OverBudget:
-            accounts = [self._account(tx, key) for key in (keys if of is None else keys[:-1])]
+            accounts = self._paying(tx, keys[0], of is not None)
             known = None if of is None else shown.sold(tx, of, keys[0], amounts)
             if known is not None:
                 return known, accounts[0]
@@ -162,20 +162,20 @@ class Ledger:
 
     # ---- data versions ---------------------------------------------------------------------------------------------------------
 
-    def register(self, fingerprint: str, identity: JSON) -> int:
+    def register(self, fingerprint: str, identity: JSON, contents: Sequence[str] = ()) -> int:
         """The number of the data version with this fingerprint, admitted from now on. For the owner, after `check` passed."""
 
         def work(tx: Transaction) -> int:
-            version = versions.admit(tx, self.schema.scope, fingerprint)
+            version = versions.admit(tx, self.schema.scope, fingerprint, contents)
             versions.remember(tx, self.schema.scope, identity, version)
             return version
 
         return self._write(work)
 
-    def join(self, fingerprint: str, identity: JSON) -> int:
+    def join(self, fingerprint: str, identity: JSON, contents: Sequence[str] = ()) -> int:
         """The same for the first version of a data set that shares the account from now on; the log says that it does."""
         self._write(lambda tx: log.append(tx, {"event": "joined", "dataset": self.schema.dataset}))
-        return self.register(fingerprint, identity)
+        return self.register(fingerprint, identity, contents)
 
     def admitted(self, fingerprint: str) -> int | None:
         """The number of the data version with this fingerprint; None where the owner never admitted it."""
@@ -205,6 +205,16 @@ class Ledger:
             logged = line(row)
             if analyst is None or logged.body.get("analyst") == analyst:
                 yield logged
+
+    def stood(self, entry: str, key: str) -> Iterator[Balance]:
+        """How an account stood right after an entry, and after each that changed it since."""
+        accounts, reached = dict[str, Account](), False
+        for row in self._rows():
+            changed = replay.applied(accounts, json.loads(row.body))
+            accounts.update({account.key: account for account in changed})
+            if row.id == entry or (reached and any(account.key == key for account in changed)):
+                reached = True
+                yield self._balance(accounts[key])
 
     def export(self) -> Iterator[str]:
         """The log as JSON Lines, for the owner: each line with its commitment and link, which anyone can check again. No secret is in it."""
@@ -319,6 +329,11 @@ class Ledger:
             raise ValueError("an account is gone or was changed")
         return account
 
+    def _paying(self, tx: Transaction, key: str, shown: bool) -> list[Account]:
+        """The accounts that pay, as the log says by now: the own one, its group's, and, unless a stored answer is shown, the data set's."""
+        own = self._account(tx, key)
+        return [own, *(self._account(tx, other) for other in replay.paying(own, shown)[1:])]
+
     def _accounts(self, tx: Transaction) -> Mapping[str, Account]:
         """All accounts, likewise."""
         accounts = tx.accounts()
@@ -367,4 +382,7 @@ def _sound(tx: Transaction) -> tuple[Terms, audit.Reader]:
     reader.follow(tx.rows(1 if start is None else start.seq))
     if any(reader.compared(tx.accounts())):
         raise ValueError("the sums do not hold")
-    return replay.terms(json.loads(tx.rows(1, 1)[0].body)), reader
+    said = json.loads(tx.rows(1, 1)[0].body)
+    if said.get("key", owner := versions.owner(tx)) != owner:
+        raise ValueError("the owner's key is another one")
+    return replay.terms(said), reader

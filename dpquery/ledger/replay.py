@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from dpquery.ledger.amounts import parsed, text
-from dpquery.ledger.model import JSON, NOTHING, Account, Amounts, Kind, Limit, Periods, Terms
+from dpquery.ledger.model import DATASET, JSON, NOTHING, Account, Amounts, Kind, Limit, Periods, Terms
 
 FORMAT: Final = 2
 OLDEST: Final = 1  # what a ledger may have been created with; `upgraded` says that it is read by the present format from there on
@@ -41,6 +41,12 @@ def applied(accounts: Accounts, body: Mapping[str, JSON]) -> tuple[Account, ...]
             return ()
         case _:
             raise ValueError("an event that this format does not have")
+
+
+def paying(own: Account, shown: bool) -> tuple[str, ...]:
+    """The keys of the accounts that a charge to this analyst's account goes to; the data set pays for no stored answer that is shown again."""
+    group = () if own.group is None else (f"{Kind.GROUP}:{own.group}",)
+    return (own.key, *group, *(() if shown else (DATASET,)))
 
 
 def terms(body: Mapping[str, JSON]) -> Terms:

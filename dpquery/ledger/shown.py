@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from dpquery.ledger.chain import START, commitment, link
+from dpquery.ledger.chain import commitment
+from dpquery.ledger.lines import body, chained, line
 from dpquery.ledger.model import JSON, Account, Amounts, Finding, Row, Shown
 from dpquery.ledger.replay import amounts
 from dpquery.ledger.store import Transaction
@@ -91,21 +91,21 @@ def sold(tx: Transaction, charge: str, account: str, price: Amounts) -> Row | No
     Source  Dwork and Roth 2014, proposition 2.1 (post-processing); docs/pitfalls.md B5, N12.
     """
     row, said = _released(tx, charge)
-    if amounts(_body(_line(tx, charge))) != price:
+    if amounts(body(line(tx, charge))) != price:
         raise ValueError("a stored answer is sold for another price than it cost")
-    return next((_line(tx, one.line) for one in tx.shown(said["question"]) if (one.entry, one.account) == (row.ref, account)), None)
+    return next((line(tx, one.line) for one in tx.shown(said["question"]) if (one.entry, one.account) == (row.ref, account)), None)
 
 
 def _stored(tx: Transaction, shown: Shown, question: str, own: bool) -> Stored:
     released, said = _released(tx, shown.entry)
     if said["question"] != question:
         raise ValueError("a stored answer is to another question")
-    charge = _line(tx, shown.entry)
-    seen = _line(tx, shown.line)
-    if not authorised(_body(seen), shown):
+    charge = line(tx, shown.entry)
+    seen = line(tx, shown.line)
+    if not authorised(body(seen), shown):
         raise ValueError("nobody was shown this stored answer")
-    looked = Seen(seen.id, commitment(seen.body), _body(seen)["time"]) if own else None
-    return Stored(charge.id, charge.seq, amounts(_body(charge)), _body(released)["time"], looked)
+    looked = Seen(seen.id, commitment(seen.body), body(seen)["time"]) if own else None
+    return Stored(charge.id, charge.seq, amounts(body(charge)), body(released)["time"], looked)
 
 
 def authorised(body: Mapping[str, JSON], shown: Shown) -> bool:
@@ -117,53 +117,34 @@ def authorised(body: Mapping[str, JSON], shown: Shown) -> bool:
 def _released(tx: Transaction, charge: str) -> tuple[Row, Mapping[str, str]]:
     """The line that says that the charge was released and its answer stored, and what it says of it."""
     row = tx.outcome(charge)
-    said = None if row is None else _body(_chained(tx, row)).get("stored")
+    said = None if row is None else body(chained(tx, row)).get("stored")
     if row is None or not isinstance(said, dict):
         raise ValueError("an answer is stored that the log does not know")
     return row, said
 
 
-def _line(tx: Transaction, entry: str) -> Row:
-    row = tx.row(entry)
-    if row is None:
-        raise ValueError("an answer is stored that the log does not know")
-    return _chained(tx, row)
-
-
-def _chained(tx: Transaction, row: Row) -> Row:
-    """The line, if it hangs on the one before it: those before the last balance were not read when the ledger was opened."""
-    previous = tx.rows(row.seq - 1, 1)[0].link if row.seq > 1 else START
-    if link(previous, commitment(row.body)) != row.link:
-        raise ValueError("a line of the log was changed")
-    return row
-
-
-def _body(row: Row) -> Mapping[str, JSON]:
-    found: Mapping[str, JSON] = json.loads(row.body)
-    return found
-
-
 def findings(tx: Transaction) -> Iterator[Finding]:
     """How what is stored differs from what the log says of it."""
-    bound, lines = dict[str, tuple[int, str, str]](), dict[str, Mapping[str, JSON]]()
+    bound, said = dict[str, tuple[int, str, str]](), set[Shown]()
     for row in tx.rows(1):
-        body = _body(row)
-        if row.event in ("charged", "shown"):
-            lines[row.id] = body
-        if "stored" in body and row.ref is not None:
-            bound[row.ref] = row.seq, str(body["stored"]["sha256"]), str(body["stored"]["question"])
-    answers = tx.answers()
-    kept = {one.entry for one in answers}
+        told = body(row)
+        if row.event == "shown":
+            said.add(Shown(told["of"], told["accounts"][0], row.id))
+        if "stored" in told and row.ref is not None:
+            bound[row.ref] = row.seq, str(told["stored"]["sha256"]), str(told["stored"]["question"])
+            said.add(Shown(row.ref, told["account"], row.ref))
+    kept = dict(tx.answers())
     for entry, (seq, digest, question) in bound.items():
-        found = tx.kept(entry)
-        if found is None or entry not in kept:
+        found = tx.kept(entry) if entry in kept else None
+        if found is None:
             yield Finding(seq, "the answer that it stored is gone")
         elif sha256(found).hexdigest() != digest:
             yield Finding(seq, "the answer that it stored was changed")
-        elif all(one.entry != entry for one in tx.shown(question)):
+        elif kept[entry] != question:
             yield Finding(seq, "the answer that it stored is kept as that to another question")
-    for one in answers:
-        if one.entry not in bound:
-            yield Finding(None, "an answer is stored that the log does not know")
-        elif not one.line or one.line not in lines or not authorised(lines[one.line], one):
-            yield Finding(None, f"account {one.account or 'nobody'} was shown a stored answer without a line of the log")
+    yield from (Finding(None, "an answer is stored that the log does not know") for entry in kept if entry not in bound)
+    shown = set(tx.shows())
+    for one in sorted(shown - said, key=str):
+        yield Finding(None, f"account {one.account or 'nobody'} was shown a stored answer without a line of the log")
+    for one in sorted(said - shown, key=str):
+        yield Finding(None, f"account {one.account} was shown a stored answer, as the log says, and the tables do not know it")

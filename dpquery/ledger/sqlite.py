@@ -22,6 +22,7 @@ from dpquery.ledger.log import append
 from dpquery.ledger.replay import FORMAT, OLDEST
 from dpquery.ledger.store import Transaction
 from dpquery.ledger.tables import Tables
+from dpquery.ledger.versions import owner
 from dpquery.turns import Turn
 
 T = TypeVar("T")
@@ -254,7 +255,8 @@ def _upgrade(connection: sqlite3.Connection) -> None:
             for statement in formats.UPGRADE:
                 connection.execute(statement)
             connection.executemany(formats.UPGRADED, held)
-            append(_tables(connection), {"event": "upgraded", "format": FORMAT})
+            tx = _tables(connection)
+            append(tx, {"event": "upgraded", "format": FORMAT, "key": owner(tx)})
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:

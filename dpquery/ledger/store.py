@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -63,12 +63,16 @@ class Transaction(Protocol):
         """The owner's key."""
         ...
 
-    def seen(self, identity: str) -> int | None:
-        """The data version last found behind this identity of the source."""
+    def seen(self, identity: str) -> str | None:
+        """The line that says which data version was last found behind this identity of the source."""
         ...
 
-    def see(self, identity: str, version: int) -> None:
-        """That data version was found behind this identity."""
+    def see(self, identity: str, line: str) -> None:
+        """That line says which data version was last found behind this identity."""
+        ...
+
+    def looked(self) -> Mapping[str, str]:
+        """The line about each identity."""
         ...
 
     def keep(self, entry: str, question: str, content: bytes) -> None:
@@ -87,8 +91,12 @@ class Transaction(Protocol):
         """Who was shown which stored answers to the question."""
         ...
 
-    def answers(self) -> Sequence[Shown]:
-        """Who was shown which stored answers, whatever was asked; an answer that nobody was shown has no account and no line."""
+    def answers(self) -> Sequence[tuple[str, str]]:
+        """The charge and the question of each stored answer."""
+        ...
+
+    def shows(self) -> Sequence[Shown]:
+        """Who was shown which stored answers, whatever was asked."""
         ...
 
 

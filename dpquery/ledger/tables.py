@@ -149,14 +149,18 @@ class Tables:
             raise ValueError("the owner's key is gone")
         return found[0]
 
-    def seen(self, identity: str) -> int | None:
-        """The data version last found behind this identity of the source."""
-        found = self._one("SELECT version FROM seen WHERE identity = ?", identity)
-        return None if found is None else int(found[0])
+    def seen(self, identity: str) -> str | None:
+        """The line that says which data version was last found behind this identity of the source."""
+        found = self._one("SELECT line FROM seen WHERE identity = ?", identity)
+        return None if found is None else str(found[0])
 
-    def see(self, identity: str, version: int) -> None:
-        """That data version was found behind this identity."""
-        self._execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT (identity) DO UPDATE SET version = excluded.version", (identity, version))
+    def see(self, identity: str, line: str) -> None:
+        """That line says which data version was last found behind this identity."""
+        self._execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT (identity) DO UPDATE SET line = excluded.line", (identity, line))
+
+    def looked(self) -> dict[str, str]:
+        """The line about each identity."""
+        return dict(self._execute("SELECT identity, line FROM seen", ()))
 
     def keep(self, entry: str, question: str, content: bytes) -> None:
         """The answer that the charge `entry` paid for is stored."""
@@ -176,10 +180,13 @@ class Tables:
         text = "SELECT w.entry, w.account, w.line FROM stored AS s JOIN shown AS w ON w.entry = s.entry WHERE s.question = ?"
         return [Shown(*found) for found in self._execute(text, (question,))]
 
-    def answers(self) -> Sequence[Shown]:
-        """Who was shown which stored answers, whatever was asked; an answer that nobody was shown has no account and no line."""
-        text = "SELECT s.entry, coalesce(w.account, ''), coalesce(w.line, '') FROM stored AS s LEFT JOIN shown AS w ON w.entry = s.entry"
-        return [Shown(*found) for found in self._execute(f"{text} ORDER BY 1, 2", ())]
+    def answers(self) -> Sequence[tuple[str, str]]:
+        """The charge and the question of each stored answer."""
+        return [(entry, question) for entry, question in self._execute("SELECT entry, question FROM stored ORDER BY 1", ())]
+
+    def shows(self) -> Sequence[Shown]:
+        """Who was shown which stored answers, whatever was asked."""
+        return [Shown(*found) for found in self._execute("SELECT entry, account, line FROM shown", ())]
 
     def _rows(self, where: str, *values: object) -> Sequence[Row]:
         return [Row(*found) for found in self._execute(f"SELECT seq, id, event, ref, body, link FROM entries {where}", values)]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from dpquery.errors import Fault
-from dpquery.ledger import audit, binding, evidence, replay, shown, stores
+from dpquery.ledger import audit, binding, evidence, replay, shown, stores, versions
 from dpquery.ledger.checkpoint import Key
 from dpquery.ledger.mark import NONE, Mark
 from dpquery.ledger.model import Finding
@@ -67,9 +67,16 @@ def _compared(tx: Transaction, checkpoint: str, key: Key | None) -> tuple[Findin
 
 
 def _findings(tx: Transaction) -> tuple[Finding, ...]:
-    found = (*audit.findings(tx.rows(1), tx.accounts()), *shown.findings(tx))
+    """All that the tables hold, derived again from the log."""
+    reader = audit.Reader()
+    found = [*audit.findings(tx.rows(1), tx.accounts(), reader), *shown.findings(tx)]
+    looked = tx.looked()
+    if not reader.lost and looked != reader.looked:
+        count = len(looked.items() ^ reader.looked.items())
+        found.append(Finding(None, f"which data version is behind which files differs from what the log says, in {count:,} places"))
     try:
-        tx.secret()
+        if reader.key not in (None, versions.owner(tx)):
+            found.append(Finding(None, "the owner's key is another one than that which the ledger was made with"))
     except ValueError as gone:
-        return (*found, Finding(None, str(gone)))
-    return found
+        found.append(Finding(None, str(gone)))
+    return tuple(found)

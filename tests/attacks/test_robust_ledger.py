@@ -145,6 +145,10 @@ def test_a_ledger_made_to_break_its_reader_is_corrupt(file: Path) -> None:
 
 
 def test_a_version_that_never_was_is_not_believed(file: Path) -> None:
-    edited(file, "UPDATE seen SET version = 99")
     with dpquery.connect(file) as con:
         assert con.query(COUNT, epsilon="0.1").receipt["data_version"] == 1
+    edited(file, "UPDATE seen SET line = (SELECT id FROM entries WHERE event = 'registered')")
+    with dpquery.connect(file) as con, pytest.raises(Fault) as caught:
+        con.query(COUNT, epsilon="0.1")
+    assert caught.value.code == "LEDGER_CORRUPT"
+    assert "which files" in str(verify_ledger(file)[0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 from command_line import Command
 
+from dpquery.engine.papers import verify_receipt
 from dpquery.errors import Fault, Refused, SchemaError
 from dpquery.ledger import proved, read_key
 
@@ -88,12 +91,43 @@ def test_a_receipt_is_checked_without_the_data(command: Command, fresh: Path, an
     proof.write_text(command("ledger", "prove", entry, "--schema", fresh).out, encoding="utf-8")
     fresh.with_name("shop.duckdb").rename(tmp_path / "gone")
     told = command("ledger", "verify", "--receipt", answer, "--proof", proof, "--key", key)
-    assert (told.status, " ".join(told.out.split())) == (0, "The receipt holds: the price of its noises under its bounds, its proof.")
+    said = " ".join(told.out.split())
+    assert (told.status, said.startswith("The receipt holds: the price of its noises under its bounds, its proof. Not checked: ")) == (0, True)
+    assert {"entry,", "analyst,", "time,", "spent,", "left,", "price.asked,", "rows,"} <= set(said.split())
+
+
+def test_an_exported_log_and_a_proof_are_checked_without_dpquery(command: Command, fresh: Path, answer: Path, tmp_path: Path) -> None:
+    """By a script that knows hashlib alone; -S and -I leave it no other package."""
+    script = Path(__file__).parents[2] / "docs/examples/check_log.py"
+    entry = json.loads(answer.read_text(encoding="utf-8"))["receipt"]["entry"]
+    log, proof = tmp_path / "log.jsonl", tmp_path / "proof.json"
+    proof.write_text(command("ledger", "prove", entry, "--schema", fresh).out, encoding="utf-8")
+    command("query", COUNT, "--schema", fresh, "--epsilon", "0.25")
+    log.write_text(command("ledger", "export", "--schema", fresh).out, encoding="utf-8")
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-S", "-I", script, log, proof], capture_output=True, text=True, timeout=60)
+
+    done = run()
+    assert (done.returncode, f"entry {entry} is in it" in done.stdout) == (0, True), done.stderr
+    root = command("ledger", "checkpoint", "--schema", fresh).out.split("\n")[2]
+    assert f"root {root}" in done.stdout
+    whole, shown = log.read_text(encoding="utf-8"), json.loads(proof.read_text(encoding="utf-8"))
+    for wrong in (whole.replace('"epsilon":"0.25"', '"epsilon":"0.2"', 1), whole.split("\n", 1)[1]):
+        log.write_text(wrong, encoding="utf-8")
+        assert "does not follow" in run().stderr
+    log.write_text(whole, encoding="utf-8")
+    proof.write_text(json.dumps({**shown, "index": shown["index"] - 1}), encoding="utf-8")
+    assert "does not lead to the root" in run().stderr
 
 
 def test_a_receipt_is_held_against_its_entry(command: Command, fresh: Path, answer: Path) -> None:
     told = command("ledger", "verify", "--schema", fresh, "--receipt", answer)
     assert (told.status, "its entry in the ledger" in " ".join(told.out.split())) == (0, True)
+    told = command("ledger", "verify", "--schema", fresh, "--receipt", answer, "--format", "json")
+    whole = json.loads(answer.read_text(encoding="utf-8"))
+    assert told.json["not_checked"] == ["warnings", *(name for name in whole if name != "receipt")]
+    assert "rows" in told.json["not_checked"]
 
 
 def _cheaper(receipt: dict[str, Any]) -> None:
@@ -118,10 +152,80 @@ def test_a_receipt_whose_price_is_not_its_noises(command: Command, answer: Path,
     assert (told.status, "does not hold" in told.out) == (Fault.exit_status, True)
 
 
-@pytest.mark.parametrize(("name", "value"), [("commitment", "00" * 32), ("data_version", 2), ("plan", "x"), ("entry", "00" * 16), ("releases", [])])
-def test_a_receipt_that_is_not_its_entry(command: Command, fresh: Path, answer: Path, name: str, value: object) -> None:
-    told = command("ledger", "verify", "--schema", fresh, "--receipt", changed(answer, lambda receipt: receipt.update({name: value})))
-    assert (told.status, "does not hold" in told.out) == (Fault.exit_status, True)
+EDITS: dict[str, object] = {
+    "entry": "00" * 16,
+    "commitment": "00" * 32,
+    "dataset": "another",
+    "analyst": "alice",
+    "data_version": 2,
+    "time": "2024-01-01T00:00:00.000000Z",
+    "plan": "x",
+    "parameters": {"1": "2"},
+    "adjacency": "replace_one",
+    "releases": [],
+    "basis": [],
+    "keys": {},
+    "public_tables": ["t"],
+    "stored": {"time": "2024-01-01T00:00:00.000000Z", "charged": False},
+    "lemmas": [],
+    "software": "dpquery 0",
+    "unsafe_testing": True,
+    "spent": {"epsilon": "0", "rho": "0", "delta": "0"},
+    "left": {"epsilon": "9", "rho": "9", "delta": "0"},
+    "period": {"days": 1},
+    "price.epsilon": "0.125",
+    "price.delta": "0.5",
+    "price.rho": "1",
+    "price.charged_epsilon": "0.125",
+    "price.charged_delta": "0.5",
+    "price.asked": "0.125",
+    "price.asked_in": "rho",
+}
+
+
+def edited(name: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def change(receipt: dict[str, Any]) -> None:
+        first, _, rest = name.partition(".")
+        if rest:
+            receipt[first][rest] = value
+        else:
+            receipt[first] = value
+
+    return change
+
+
+def test_a_receipt_that_is_not_its_entry(fresh: Path, answer: Path) -> None:
+    """Every field of a receipt but its warnings is held against the log."""
+    receipt = json.loads(answer.read_text(encoding="utf-8"))["receipt"]
+    assert {*receipt} - {"price", "warnings"} <= {*EDITS}
+    assert {f"price.{name}" for name in receipt["price"]} <= {*EDITS}
+    assert verify_receipt(answer, schema=fresh).findings == ()
+    unnoticed = [name for name, value in EDITS.items() if not verify_receipt(changed(answer, edited(name, value)), schema=fresh).findings]
+    assert unnoticed == []
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_guarantee_that_the_noises_do_not_keep(command: Command, fresh: Path, tmp_path: Path, noise: str) -> None:
+    """Known without the ledger, too: what the noises under the bounds keep is derived; of Gaussian noise, at whatever delta the receipt says."""
+    file = tmp_path / "answer.json"
+    assert command("query", COUNT, "--schema", fresh, "--epsilon", "0.25", "--noise", noise, "--out", file).status == 0
+    assert verify_receipt(file).findings == ()
+    assert [name for name in verify_receipt(file).unchecked if name.startswith("price.e")] == (["price.epsilon"] if noise == "gaussian" else [])
+    for name, value in (("price.epsilon", "0.125"), ("price.epsilon", "x")):
+        assert verify_receipt(changed(file, edited(name, value))).findings
+
+
+def test_a_receipt_holds_after_others_of_its_account(command: Command, fresh: Path, answer: Path, tmp_path: Path) -> None:
+    """What was spent and left is that of the moment of the answer, which the log still knows."""
+    later = tmp_path / "later.json"
+    assert command("query", COUNT, "--schema", fresh, "--epsilon", "0.5", "--out", later).status == 0
+    again = tmp_path / "again.json"
+    assert command("query", COUNT, "--schema", fresh, "--epsilon", "0.25", "--out", again).status == 0
+    assert json.loads(again.read_text(encoding="utf-8"))["receipt"]["stored"]["charged"] is False
+    assert [verify_receipt(one, schema=fresh).findings for one in (answer, later, again)] == [(), (), ()]
+    assert {"plan", "price.asked", "warnings"} <= {*verify_receipt(again, schema=fresh).unchecked}
+    spent = json.loads(answer.read_text(encoding="utf-8"))["receipt"]["spent"]
+    assert verify_receipt(changed(later, edited("spent", spent)), schema=fresh).findings
 
 
 def test_what_is_no_receipt(command: Command, fresh: Path, tmp_path: Path) -> None:

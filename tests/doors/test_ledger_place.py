@@ -48,7 +48,7 @@ def test_connect_and_the_commands_take_the_url_of_a_database(schema: Path, url: 
         assert str(con.budget().spent.epsilon) == "0.5"
     paper = tmp_path / "receipt.json"
     paper.write_text(json.dumps(answer.receipt, default=str))
-    assert verify_receipt(paper, schema=schema, ledger=url) == ()
+    assert verify_receipt(paper, schema=schema, ledger=url).findings == ()
     assert verify_ledger(schema, url) == ()
     shown = [
         command("query", COUNT, "--schema", schema, "--ledger", url, "--epsilon", "0.25", "--format", "json"),

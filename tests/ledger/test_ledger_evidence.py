@@ -57,7 +57,7 @@ def test_an_older_copy_is_found_by_its_checkpoint_alone(shop: Shop) -> None:
     again.close()
     shutil.copy(copy, shop.path)
     assert ledger.verify(shop.place) == ()
-    assert "the mark beside the data saw entry 15" in str(ledger.verify(shop.place, schema=opened.schema)[0])
+    assert "the mark beside the data saw entry 16" in str(ledger.verify(shop.place, schema=opened.schema)[0])
     assert "the log was cut off" in str(ledger.verify(shop.place, checkpoint=head)[0])
 
 
@@ -73,7 +73,7 @@ def test_a_backup_is_a_ledger_and_what_it_forgot_is_found(shop: Shop) -> None:
     opened.close()
     shop.remove()
     assert ledger.verify(copy) == ()
-    assert "the checkpoint has 15 entries, the log 14" in str(ledger.verify(copy, checkpoint=head)[0])
+    assert "the checkpoint has 16 entries, the log 15" in str(ledger.verify(copy, checkpoint=head)[0])
     with pytest.raises(Fault) as forgot:
         ledger.open(copy, opened.schema)
     assert forgot.value.code == "LEDGER_ROLLED_BACK"

@@ -124,6 +124,7 @@ ALTERED = {
         "INSERT INTO shown SELECT s.entry, 'analyst:bob', e.id FROM shown s, entries e WHERE e.seq = 1",
         "without a line",
     ),
+    "a right taken away": ("DELETE FROM shown", "the tables do not know it"),
     "an answer brought in": ("INSERT INTO stored SELECT id, 'question', {bytes} FROM entries WHERE seq = 1", "does not know"),
 }
 
@@ -138,7 +139,7 @@ def test_alterations_of_what_is_stored_are_found(shop: Shop, what: str) -> None:
     connection.close()
     assert any(said in str(finding) for finding in ledger.verify())
     asked = "another" if what == "a question" else "question"
-    if what == "an answer taken out":
+    if what in ("an answer taken out", "a right taken away"):
         assert ledger.stored("alice", asked) == ()
     elif what == "bytes":
         assert code(lambda: ledger.content(ledger.stored("alice", asked)[0])) == "LEDGER_CORRUPT"

@@ -129,9 +129,9 @@ def test_b5_a_shared_answer_is_sold_at_exactly_its_price(sharing: Path, tmp_path
     paper = tmp_path / "receipt.json"
     for answer in (dear, same, again):
         paper.write_text(json.dumps(dict(answer.receipt)))
-        assert verify_receipt(paper, schema=schema) == ()
+        assert verify_receipt(paper, schema=schema).findings == ()
     paper.write_text(json.dumps({**again.receipt, "data_version": 7}))
-    assert verify_receipt(paper, schema=schema) != ()
+    assert verify_receipt(paper, schema=schema).findings != ()
 
 
 def test_fresh_pays_again_and_the_newest_of_equals_is_shown(ordinary: Path, tmp_path: Path, asking: Callable[..., Session]) -> None:
@@ -181,7 +181,7 @@ def test_altered_bytes_of_a_stored_answer_are_found(ordinary: Path, tmp_path: Pa
     with pytest.raises(Fault) as failed:
         session.query(COUNT, epsilon="0.1", delta=0)
     assert failed.value.code == "LEDGER_CORRUPT"
-    assert [str(found) for found in verify_ledger(schema)] == ["line 7 of the log: the answer that it stored was changed"]
+    assert [str(found) for found in verify_ledger(schema)] == ["line 9 of the log: the answer that it stored was changed"]
 
 
 def test_nothing_is_stored_without_limits(tmp_path: Path, asking: Callable[..., Session]) -> None:

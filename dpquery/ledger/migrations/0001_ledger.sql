@@ -33,7 +33,7 @@ CREATE TABLE accounts (
 );
 
 CREATE TABLE secret (name text COLLATE "C" PRIMARY KEY, value bytea NOT NULL);
-CREATE TABLE seen (identity text COLLATE "C" PRIMARY KEY, version bigint NOT NULL);
+CREATE TABLE seen (identity text COLLATE "C" PRIMARY KEY, line text COLLATE "C" NOT NULL);
 CREATE TABLE stored (entry text COLLATE "C" PRIMARY KEY, question text COLLATE "C" NOT NULL, content bytea NOT NULL);
 CREATE INDEX questions ON stored (question);
 CREATE TABLE shown (
