@@ -181,7 +181,7 @@ def test_altered_bytes_of_a_stored_answer_are_found(ordinary: Path, tmp_path: Pa
     with pytest.raises(Fault) as failed:
         session.query(COUNT, epsilon="0.1", delta=0)
     assert failed.value.code == "LEDGER_CORRUPT"
-    assert [str(found) for found in verify_ledger(schema)] == ["line 9 of the log: the answer that it stored was changed"]
+    assert [str(found) for found in verify_ledger(schema)] == ["line 10 of the log: the answer that it stored was changed"]
 
 
 def test_nothing_is_stored_without_limits(tmp_path: Path, asking: Callable[..., Session]) -> None:
