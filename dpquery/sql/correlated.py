@@ -61,15 +61,31 @@ def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, 
 
 def around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
     """The refusal of a subquery over public tables: where the name that is not found in it is one of the row around it, as such."""
-    if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
-        return wrong
-    read = next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
+    read = _read_outside(node, scope, wrong)
     if read is None:
         return wrong
     message = f"the subquery reads {read.name!r} of the row around it, for which several public rows may be found"
     items = [one for one in peek(_bare(node), "expressions") or () if not one.find(exp.Star, exp.AggFunc)]
     text = "" if len(items) != 1 else items[0].unalias().sql(dialect="duckdb", comments=False)[:100]
     return statement.refuse("CORRELATED_VALUE", message, read, f"SELECT max({text}) in the subquery, {WHERE}" if text else INSTEAD)
+
+
+def grouped_around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
+    """The same of a subquery of EXISTS or IN that does more than filter and show."""
+    read = _read_outside(node, scope, wrong)
+    if read is None:
+        return wrong
+    message = f"the subquery reads {read.name!r} of the row around it, as only WHERE of one without GROUP BY, HAVING, ORDER BY and LIMIT may"
+    return statement.refuse(
+        "SUBQUERY_HERE", message, read, "these in a subquery of its FROM: SELECT 1 FROM (SELECT .. GROUP BY ..) AS s WHERE s.x = outer.x"
+    )
+
+
+def _read_outside(node: exp.Expr, scope: Scope, wrong: Refused) -> exp.Column | None:
+    """The column of the row around it that the subquery is refused for."""
+    if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
+        return None
+    return next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
 
 
 def _bare(node: exp.Expr) -> exp.Expr:

@@ -15,6 +15,7 @@ from dpquery.plan.rel import Compute, Keep
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.sql import literals, peruser, public, publicrows, semi
 from dpquery.sql.chains import chained
+from dpquery.sql.correlated import grouped_around
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import take
@@ -242,7 +243,10 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     while isinstance(node, exp.Subquery):
         (node,) = take(node, "this")
     if not semi.plain(node) or (_releases(node, env) and not semi.reads_outside(node)):
-        side = env.lists.listed(statement, node, env, 0) if env.lists is not None and _releases(node, env) else query(statement, node, env)
+        try:
+            side = env.lists.listed(statement, node, env, 0) if env.lists is not None and _releases(node, env) else query(statement, node, env)
+        except Refused as wrong:
+            raise grouped_around(statement, node, outer, wrong) from None
         return semi.Inner(side, tuple(f.value for f in side.frame.fields()), (), Scope(side.frame, statement))
     items, clause, distinct, first, joins, where = take(node, "expressions", "with_", "distinct", "from_", "joins", "where")
     _check_distinct(statement, distinct)
