@@ -1,8 +1,8 @@
 """When two statements ask the same: one hash for all spellings of what is released.
 
 Names are replaced by lineage (which relation, which of its columns); what has no order loses the one it was written in: conjuncts, disjuncts, the
-sides of a comparison, the list of IN, keys, aggregates, the releases of a statement. Every other field of the plan enters the hash, a new one too.
-What stands above the noise does not: it is computed anew from what was released.
+sides of a comparison, the list of IN, keys, aggregates, joins none of which reads what another brings, the releases of a statement. Every other field
+of the plan enters the hash, a new one too. What stands above the noise does not: it is computed anew from what was released.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
@@ -18,9 +19,11 @@ from fractions import Fraction
 from typing import Any, Final, assert_never
 
 from dpquery.plan.draft import Draft, Feed, Opened
-from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed
+from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, inputs, output
 from dpquery.plan.release import Aggregate, Key, Keys, KeySource, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
-from dpquery.plan.scalar import Call, Column, Scalar, conjuncts
+from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
+
+Joined = Lookup | Match | Semi
 
 NESTED: Final = ("and", "or")  # any number of arguments, in any order, each once
 TWO_SIDED: Final = ("eq", "ne", "distinct")
@@ -145,8 +148,9 @@ class _Spelling:
     `named`: public relations keep their own names, by which they are fed.
     """
 
-    def __init__(self, named: bool = False) -> None:
+    def __init__(self, named: bool = False, sides: dict[int, tuple[object, str]] | None = None) -> None:
         self._named = named
+        self._sides: dict[int, tuple[object, str]] = {} if sides is None else sides
         self._columns: dict[int, str] = {}
         self._nodes: dict[int, tuple[object, str]] = {}  # the node is kept, so that its address stays its own
 
@@ -205,8 +209,8 @@ class _Spelling:
     def relation(self, rel: Private, at: str) -> str:
         """The hash of a relation; its columns have names from here on. `at` is the way to it from the top, filters left out."""
         match rel:
-            case Scan(columns=columns):
-                self._name([one.column for one in columns], at)
+            case Scan():
+                self._name([one.column for one in rel.columns], at)
                 ids = (sorted(map(self._column, one)) for one in (rel.unique, rel.unit_columns))
                 return self._fields(rel, *(_hashed(*one) for one in ids), without={"unique", "unit_columns"})
             case Keep():
@@ -217,23 +221,12 @@ class _Spelling:
                 source = self.relation(below, at + "c")
                 made = [(column, self.of(value)) for column, value in items]
                 return _hashed("Compute", source, *self._made(made, at))
-            case Lookup(input=below, public=public, on=on):
-                source = self.relation(below, at + "l")
-                self._name(public.columns, at + "p")
-                return self._fields(rel, source, self._all_of(on), without={"input", "on"})
-            case Match(left=left, right=right, on=on):
-                both = self.relation(left, at + "0"), self.relation(right, at + "1")
-                return self._fields(rel, *both, self._all_of(on), without={"left", "right", "on"})
-            case Semi(left=left, right=right, on=on):
-                ours = self.relation(left, at + "0")
-                if isinstance(right, Public):
-                    self._name(right.columns, at + "p")
-                theirs = self.of(right) if isinstance(right, Public) else self.relation(right, at + "1")
-                return self._fields(rel, ours, theirs, self._all_of(on), without={"left", "right", "on"})
-            case Stack(left=left, right=right, columns=columns):
+            case Lookup() | Match() | Semi():
+                return self._joined(rel, at)
+            case Stack(left=left, right=right):
                 both = self.relation(left, at + "0"), self.relation(right, at + "1")
                 values = self.of(rel.ours), self.of(rel.theirs)
-                self._name(columns, at)
+                self._name(rel.columns, at)
                 return self._fields(rel, *both, *values, without={"left", "right", "ours", "theirs"})
             case Group(input=below, keys=keys, items=items):
                 source = self.relation(below, at + "g")
@@ -245,6 +238,39 @@ class _Spelling:
                 return _hashed("Windowed", source, *self._made([(column, what)], at))
             case _:
                 assert_never(rel)
+
+    def _joined(self, rel: Joined, at: str) -> str:
+        """Joins of one relation with others, in any order: of those that are written next to each other none reads what another brings."""
+        joins: list[Joined] = []
+        below: Private = rel
+        read = set[int]()
+        while isinstance(below, Joined) and not read & _brought(below):
+            joins.append(below)
+            read |= {column.id for one in conjuncts(below.on) for column in columns(one)}
+            below = inputs(below)[0]
+        source = self.relation(below, at + "j")
+        seen = Counter[str]()
+        written = []
+        for join in reversed(joins):
+            other = _other(join)
+            alone = self._alone(other)
+            seen[alone] += 1
+            digest = self._side(other, f"{at}{alone} {seen[alone]}")
+            written.append(self._fields(join, digest, self._all_of(join.on), without={"input", "left", "right", "on"}))
+        return _hashed("joined", source, *sorted(written))
+
+    def _alone(self, rel: Private | Public) -> str:
+        """The hash of what is joined, wherever that is."""
+        known = self._sides.get(id(rel))
+        if known is None:
+            known = self._sides[id(rel)] = rel, _Spelling(self._named, self._sides)._side(rel, "")
+        return known[1]
+
+    def _side(self, rel: Private | Public, at: str) -> str:
+        if not isinstance(rel, Public):
+            return self.relation(rel, at)
+        self._name(rel.columns, at)
+        return self.of(rel)
 
     def _kept(self, rel: Keep, at: str) -> str:
         """Filters one upon another: the rows for which all of them are true."""
@@ -263,7 +289,7 @@ class _Spelling:
         """The hashes of computed columns, in any order: each is called by what it is computed from."""
         for column, digest in items:
             self._columns.setdefault(column.id, f"{at} {digest}")
-        return sorted(self.of(column) for column, _ in items)
+        return sorted(_hashed(self.of(column), digest) for column, digest in items)
 
     def _name(self, columns: Sequence[Column], at: str) -> None:
         for place, column in enumerate(columns):
@@ -272,6 +298,17 @@ class _Spelling:
     def _column(self, identity: int) -> str:
         """Which column it is; one of no relation that was passed by the order in which such are met."""
         return self._columns.setdefault(identity, f"other {len(self._columns)}")
+
+
+def _other(join: Joined) -> Private | Public:
+    """What is joined to the left side."""
+    return join.public if isinstance(join, Lookup) else join.right
+
+
+def _brought(join: Joined) -> set[int]:
+    """The columns that it adds to those of the left side."""
+    other = _other(join)
+    return set() if isinstance(join, Semi) else {column.id for column in (other.columns if isinstance(other, Public) else output(other))}
 
 
 def _flat(function: str, args: Iterable[Scalar]) -> Iterable[Scalar]:

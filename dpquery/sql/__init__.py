@@ -57,7 +57,9 @@ def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | No
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None
     except SqlglotError:
         raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        if _of_sqlglot(error):  # it read what it cannot write
+            raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
         message = "the statement cannot be read, for a fault of dpquery's own: please report it"
         raise Refused("UNREADABLE", message, instead=ADVICE["UNREADABLE"], source=text) from None
     except Refused as refused:
@@ -67,3 +69,11 @@ def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | No
             refused.instead = refused.instead or f"a statement as {dialect} has it; docs/dialects.md names what is read of it"
         refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
         raise
+
+
+def _of_sqlglot(error: BaseException) -> bool:
+    """Whether sqlglot itself failed, over a tree that its reader should not have made."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and str(frame.tb_frame.f_globals.get("__name__", "")).startswith("sqlglot.")

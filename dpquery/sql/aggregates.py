@@ -198,7 +198,11 @@ def _card(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> t
 def _extreme(statement: Statement, node: exp.Expr, scope: Scope) -> str:
     """What to write instead of MIN and MAX: what takes values of the argument's type."""
     this, _ = take(node, "this", "expressions")
-    this = take(this, "expressions")[0][0] if isinstance(this, exp.Distinct) else this
+    if isinstance(this, exp.Distinct):
+        (inside,) = take(this, "expressions")
+        if not inside:
+            raise statement.refuse("SYNTAX", f"{statement.spelled(node)} has no argument", node, "MAX(x)")
+        this = inside[0]
     kind = expression(_plain(statement, this, node), scope, statement.spelled(node)).type
     if kind.numeric:
         least = isinstance(node, exp.Min)

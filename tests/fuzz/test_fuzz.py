@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from fuzzer import Finding, run
 from grounds import ground
+from judged import judge
 
 
 def findings(name: str, seed: str, count: int) -> tuple[list[Finding], Counter[str]]:
@@ -27,3 +28,14 @@ def test_fuzzed_statements(grounds: tuple[str, ...], count: int) -> None:
         assert not found, "\n".join(f"{one.kind} {one.dialect}: {one.error}\n    {one.text!r}" for one in found)
         assert ends["accepted"] + ends["answered"] > 0.08 * sum(ends.values()), ends
         assert len(ends) > 30, ends
+
+
+def test_trees_that_cannot_be_written_are_refused() -> None:
+    """What sqlglot reads and cannot write, or reads without its arguments."""
+    with judge(ground("lab")) as judged:
+        for dialect, text in (
+            ("snowflake", "SELECT (), (date_part(*)) FROM people"),
+            ("snowflake", "SELECT MAX(DISTINCT, epsilon => 1) FROM people"),
+            ("duckdb", "SELECT count(*) FROM people WHERE uid IN (1 EXCEPT SELECT)"),
+        ):
+            assert judged.outcome(text, dialect, run=False)[0] == "SYNTAX"

@@ -33,7 +33,7 @@ WRITTEN = FORMS | _set(
 )
 # In public subqueries alone: rows made of literals, and values of public rows, which are exact.
 ROWS = _set("generate_series range")
-PUBLIC = WRITTEN | ROWS | _set("avg bool_or max median min stddev_pop stddev_samp var_pop var_samp")
+PUBLIC = WRITTEN | ROWS | _set("avg bool_or max median min prefix stddev_pop stddev_samp suffix var_pop var_samp")
 ABOVE = WRITTEN | _set(
     """datepart datediff datetrunc acos asin atan atan2 avg cbrt cos cume_dist degrees dense_rank even first_value gcd isfinite isinf lag last_value
     lead list_extract min nth_value ntile percent_rank pi radians rank sin strftime tan"""

@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import permutations
 from random import Random
 from typing import Any
 
@@ -25,7 +26,7 @@ from dpquery.backends.public import facts
 from dpquery.errors import Refused
 from dpquery.plan.rel import Scan, ScanColumn, Windowed
 from dpquery.plan.release import Release
-from dpquery.plan.sameness import LEFT_OUT, Measured, Same, form, same
+from dpquery.plan.sameness import LEFT_OUT, NESTED, Measured, Same, form, same
 from dpquery.plan.scalar import Call, Column
 from dpquery.privacy import bound
 from dpquery.sql import read
@@ -114,6 +115,26 @@ def test_spellings_of_a_question_have_one_hash(monkeypatch: pytest.MonkeyPatch) 
     assert agree(range(2), monkeypatch) >= 2 * EACH * 5
 
 
+HEAD = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 1, max_groups_contributed = 5, epsilon = 1, delta = 1e-6) "
+
+
+def test_joins_of_one_relation_are_the_same_in_any_order() -> None:
+    """Subqueries of several items are joined in the order in which they are met."""
+    made = world(0)
+    key = "CASE WHEN t.uid IN (SELECT s.uid FROM orders s) THEN 1 ELSE 2 END"
+    items = (
+        key,
+        "sum(CASE WHEN t.uid IN (SELECT s.uid FROM visits s) THEN 1 ELSE 0 END)",
+        "count(CASE WHEN t.k IN (SELECT k FROM places) THEN 1 END)",
+    )
+    texts = [f"{HEAD}{', '.join(some)} FROM visits AS t GROUP BY {key}" for some in permutations(items)]
+    assert len({measured(made, text)[1].digest for text in texts}) == 1
+    joined = f"{HEAD}count(*) FROM people p LEFT JOIN orders a ON a.uid = p.uid LEFT JOIN {{}} b ON b.uid = p.uid WHERE "
+    others = [(one, f"{a}.x IS NULL AND {b}.uid > 2") for one in ("orders", "visits") for a in "ab" for b in "ab"]
+    found = {measured(made, joined.format(one) + condition)[1].digest for one, condition in others}
+    assert len(found) == len(others), "which of two relations a column is of"
+
+
 @pytest.mark.slow
 def test_more_spellings_of_a_question_have_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     assert agree(range(4, 60), monkeypatch) >= 56 * EACH * 5
@@ -146,8 +167,9 @@ def changed(value: Any) -> Iterator[Any]:
             yield from _fields(value, without={"columns"})
             for i, one in enumerate(value.columns):
                 yield from (replace(value, columns=(*value.columns[:i], other, *value.columns[i + 1 :])) for other in _fields(one))
-        case Call():
-            yield from _fields(value)
+        case Call(function=function):
+            others = _fields(value, without={"type"} if function in NESTED else None)  # which is always that of conditions
+            yield from (other for other in others if function != "in" or {*other.args[1:]} != {*value.args[1:]})  # a list may say a value twice
             for i, one in enumerate(value.args):
                 if isinstance(one, Column):
                     yield replace(value, args=(*value.args[:i], _another(one), *value.args[i + 1 :]))
