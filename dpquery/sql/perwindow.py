@@ -43,8 +43,9 @@ def _tells_apart(node: exp.Window) -> bool:
 def _several_ways(node: exp.Window) -> bool:
     """Whether it becomes several windows, for a default, or one from the other end."""
     spec = peek(node, "spec")
-    starts = "" if spec is None else str(peek(spec, "start")).upper()
-    return has_default(node.this) or isinstance(node.this, exp.LastValue | exp.NthValue) or starts in ("CURRENT ROW", "0")
+    starts, ends = ("", "") if spec is None else (str(peek(spec, side)).upper() for side in ("start", "end"))
+    turned = starts in ("CURRENT ROW", "0") or (ends == "UNBOUNDED" and starts != "UNBOUNDED")
+    return has_default(node.this) or isinstance(node.this, exp.LastValue | exp.NthValue) or turned
 
 
 def has_default(node: exp.Expr) -> bool:

@@ -158,7 +158,7 @@ def selected(g: Grammar, below: Rel, compute: bool = True) -> tuple[str, str, Ma
     for _ in range(g.random.choice([0, 1, 1, 2]) if compute and not star else 0):
         expr = g.random.choice([number, text, number, condition])(g, (*scope, *lateral))
         items.append((expr, g.name("n")))
-        lateral = (Col(items[-1][1], items[-1][1], expr.type, firm=_is_firm(expr, (*scope, *lateral))),)
+        lateral = (_item("", expr, items[-1][1], below.unit is not None, _is_firm(expr, (*scope, *lateral))),)
     if not items:
         items = [(g.read(below.cols[0]), below.cols[0].name)]
     where = [*below.where, *(condition(g, scope) for _ in range(g.random.choice([0, 0, 1])))]
@@ -179,9 +179,8 @@ def _items(alias: str, made: Made, private: bool) -> tuple[Col, ...]:
 
 
 def _item(alias: str, e: Expr, name: str, private: bool, firm: bool) -> Col:
-    if e.bare:
-        return replace(e.bare, text=f"{alias}.{name}", name=name, full="")
-    return Col(f"{alias}.{name}", name, e.type, None, private, firm)
+    text = f"{alias}.{name}" if alias else name
+    return replace(e.bare, text=text, name=name, full="") if e.bare else Col(text, name, e.type, None, private, firm)
 
 
 def _all(conditions: Sequence[Expr]) -> list[Expr]:
