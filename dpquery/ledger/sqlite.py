@@ -104,7 +104,7 @@ class SqliteStore:
     def begin(self) -> Tables:
         """A transaction of the only writer. Whoever holds the gate tries alone."""
         with _faults():
-            connection = self._connected()
+            connection = self._forgetful()
             if not self._gate.passed():
                 raise Busy(0.0005)
             try:
@@ -141,7 +141,7 @@ class SqliteStore:
     # ---- inside ----------------------------------------------------------------------------------------------------------------
 
     def _read(self, work: Callable[[Transaction], T]) -> T:
-        connection = self._connected()
+        connection = self._forgetful()
         connection.execute("BEGIN")
         try:
             return work(_tables(connection))
@@ -155,9 +155,13 @@ class SqliteStore:
             self._connection, self._file = _connect(self.path), file
         elif file != self._file:
             raise faults.corrupt("the ledger file was replaced while it was in use")
-        else:
-            self._connection.execute("PRAGMA shrink_memory")  # what it holds of the file might hide that another was copied over it
         return self._connection
+
+    def _forgetful(self) -> sqlite3.Connection:
+        """The connection, with nothing of the file in its memory, which would hide that another was copied over it."""
+        connection = self._connected()
+        connection.execute("PRAGMA shrink_memory")
+        return connection
 
     def _after_fork(self) -> None:
         if self._process != os.getpid():

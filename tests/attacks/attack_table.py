@@ -90,6 +90,8 @@ ATTACKS: dict[int, tuple[str, tuple[str, ...], str]] = {
             "test_ledger_evidence.py::test_an_older_copy_is_found_by_its_checkpoint_alone",
             "test_ledger_forgets.py::test_an_older_ledger_copied_over_the_open_one",
             "test_ledger_forgets.py::test_of_two_copies_one_goes_on",
+            "test_ledger_rederived.py::test_no_table_is_beyond_the_log",
+            "test_found_ledgers.py::test_what_is_noticed_of_data_under_another_name",
         ),
         "",
     ),

@@ -156,6 +156,7 @@ TABLE: dict[str, Pitfall] = {
             *_in("pitfalls_data", "a11_data_that_is_there_for_a_moment_only_is_not_answered_from"),
             *_in("pitfalls_data", "a11_data_that_does_not_fit_gets_no_ledger_and_no_version"),
             *_in("pitfalls_data", "a11_a12_n5_what_no_query_can_enforce_is_checked_at_registration"),
+            *_in("ledger_rederived", "another_files_version_is_not_believed"),
         ),
     ),
     "A12": Pitfall(
@@ -471,6 +472,7 @@ TABLE: dict[str, Pitfall] = {
                 "ledger_reserve", "a_removed_account_keeps_its_share", "what_creation_fixes_stays", "an_unsafe_ledger_never_becomes_an_ordinary_one"
             ),
             *_in("ledger_periods", "a_new_account_cannot_have_what_periods_took", "another_period_or_none_takes_nothing_back"),
+            *_in("found_ledgers", "what_is_noticed_of_data_under_another_name"),
         ),
     ),
     "N4": Pitfall(
