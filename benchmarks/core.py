@@ -126,7 +126,7 @@ def lowering(session: Session, runs: int) -> None:
             read_done = time.process_time()
             (found,) = facts([question.blocks[0].draft], session.backend)
             resumed = time.process_time()
-            release = bound(question.blocks[0].draft, found, session.schema.adjacency)
+            release = bound(question.blocks[0].draft, found)
             calibrate(release, asking.asks(question, asking.Call(), session.schema)[0], session.schema.adjacency)
             lower(release, 1)
             spent.append(read_done - start + time.process_time() - resumed)

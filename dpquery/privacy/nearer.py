@@ -31,14 +31,14 @@ def settled(draft: Draft, facts: Facts, ask: Ask, adjacency: Adjacency, together
     """
     doubt = (1 - ask.confidence) / together
     draft = replace(draft, asks=tuple(replace(one, doubt=doubt) for one in draft.asks))
-    counted = bound(draft, facts, adjacency)
+    counted = bound(draft, facts)
     places = [i for i, one in enumerate(draft.asks) if one.card == QUANTILE.name]
     if ask.noise is not None or not places:
         return counted
     if any(fraction.denominator > FINEST for i in places for fraction in draft.asks[i].fractions):
         return _noted(counted, dict.fromkeys(places, f"{WAYS[False]}: too fine a fraction for a choice by rank"))
     asks = (replace(one, card=BY_RANK) if one.card == QUANTILE.name else one for one in draft.asks)
-    ranked = bound(replace(draft, asks=tuple(asks)), facts, adjacency)
+    ranked = bound(replace(draft, asks=tuple(asks)), facts)
     if numbers(ranked, MOST_KEYS, ranked.ranked) > MOST_NUMBERS:
         return _noted(counted, dict.fromkeys(places, f"{WAYS[False]}: too many groups for choices by rank"))
     tree, choice = (_reach(one, places, ask, adjacency, doubt) for one in (counted, ranked))

@@ -59,7 +59,7 @@ class Facts:
     beside: int = 1
 
 
-def bound(draft: Draft, facts: Facts, adjacency: Adjacency) -> Release:
+def bound(draft: Draft, facts: Facts) -> Release:
     """R1. The draft with every bound in its plan; or Refused where one is missing.
 
     Given   a draft, and facts that are functions of public tables.

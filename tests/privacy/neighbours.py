@@ -132,4 +132,4 @@ def sample(
     public = rp.publics(random, plan)
     data = {u: rp.unit_rows(random, u, random.choice([3, 5, 9])) for u in range(1, units + 1)}
     found = rp.facts(plan, rp.together(data, public), random)
-    return Sample(plan, found, bound(plan, found, adjacency), data, public, random)
+    return Sample(plan, found, bound(plan, found), data, public, random)

@@ -21,7 +21,7 @@ from dpquery.plan.scalar import Column, Literal, Scalar
 from dpquery.privacy import Facts, bound, lemmas, resolve, together
 from dpquery.privacy.locality import fixed, local, owning
 from dpquery.privacy.resolve import capped, filled
-from dpquery.values.types import BOOLEAN, INTEGER, Adjacency
+from dpquery.values.types import BOOLEAN, INTEGER
 
 WORLD = rp.World(Random(4))
 USERS, ORDERS, REGIONS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.public("regions")
@@ -193,7 +193,7 @@ def test_how_many_groups_there_are() -> None:
     assert resolve._listed(draft(key), Facts({})) is None
     assert resolve._listed(draft(key), Facts({}, rows)) == 9
     assert resolve._listed(draft(key, listed=later), Facts({})) == resolve.MOST_KEYS
-    made = bound(draft(key, listed=later), Facts({}, None, "a list"), Adjacency.ADD_REMOVE)
+    made = bound(draft(key, listed=later), Facts({}, None, "a list"))
     assert made.keys == ReleasedKeys(later, "a list")
 
 
@@ -203,9 +203,7 @@ def test_lemmas_name_what_sets_and_choices_rest_on() -> None:
 
     def named(card: str, **more: Any) -> set[str]:
         ask = AggregateAsk("a0", card, card, AMOUNT, None, **more)
-        found = bound(
-            Draft(ORDERS, (replace(key, value=ITEM),), (), (ask,), limits), Facts({}, tuple((f"i{i}",) for i in range(9))), Adjacency.ADD_REMOVE
-        )
+        found = bound(Draft(ORDERS, (replace(key, value=ITEM),), (), (ask,), limits), Facts({}, tuple((f"i{i}",) for i in range(9))))
         return {lemma for lemma in lemmas(found) if lemma[0] == "C"}
 
     assert named("distinct") == {"C1", "C2", "C3", "C6", "C9"}

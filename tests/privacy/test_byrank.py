@@ -280,7 +280,7 @@ def test_what_is_priced_in_rho_is_drawn_by_the_exponential_mechanism(ask: Ask, e
     """And by permute and flip what is priced in epsilon; each spends what was asked, and no more."""
     orders = rp.World(Random(0)).scan("orders")
     bins = replace(asked(40), argument=orders.columns[3].column)
-    made = bound(Draft(orders, (), (), (bins,), Contributions(1, 3, 1000)), Facts({}), adjacency)
+    made = bound(Draft(orders, (), (), (bins,), Contributions(1, 3, 1000)), Facts({}))
     found = calibrate(made, ask, adjacency)
     assert made.ranked == (0, 1, 2)
     assert [noise.mechanism for noise in found.noises] == [expected] * 3

@@ -87,7 +87,7 @@ def release(one: AggregateAsk, groups: int = 2, rows: int = 3, keys: int | None 
     given = Contributions(groups, rows, 1000, weights)
     found = None if keys is None else tuple((f"i{i}",) for i in range(keys))
     plan = Draft(ORDERS, (KEY,) if keyed else (), (), (one,), given)
-    return bound(plan, Facts({}, found, "a list"), ADD)
+    return bound(plan, Facts({}, found, "a list"))
 
 
 def orders(unit: int, *rows: tuple[str, int | None]) -> list[dict[str, object]]:

@@ -49,7 +49,7 @@ def release(
     found = None if keys is None else tuple((f"i{i}",) for i in range(keys))
     columns = (Key("item", ITEM, STRING),) if keyed or keys is not None else ()
     plan = Draft(ORDERS, columns, (), asks, Contributions(groups, 3, 1000, weights), minimum)
-    return bound(plan, Facts({}, found, "a list"), ADD)
+    return bound(plan, Facts({}, found, "a list"))
 
 
 def price(epsilon: Fraction | None = ONE, delta: Fraction = MICRO, **more: Any) -> Ask:

@@ -90,7 +90,7 @@ def listed(groups: int = CAP) -> Release:
     public = WORLD.released(Filling.KEYS, INTEGER, STRING)
     source = KeySource((0,), "a list", literals=((),))
     plan = Draft(ORDERS, (key,), (source,), (AggregateAsk("a0", "count(*)", "count", None, None),), Contributions(groups, 1, 9), listed=public)
-    return bound(plan, Facts({}, None, "a list"), Adjacency.ADD_REMOVE)
+    return bound(plan, Facts({}, None, "a list"))
 
 
 def data(release: Release, keys: list[str], unit: bool) -> Data:

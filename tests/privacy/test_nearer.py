@@ -55,7 +55,8 @@ def way(release: Release) -> str:
         (draft(HALF), replace(RHO, noise=Mechanism.GAUSSIAN), "tree"),
         (draft(HALF), Ask(Fraction(1), Fraction(10**20)), "tree"),
         (draft(DECILE, card="quantile_by_rank"), PURE, "rank"),  # the statement names it
-        (draft(HALF + Fraction(1, 10**7)), PURE, "tree"),  # too fine for ranks
+        (draft(HALF + Fraction(1, 10**6)), PURE, "rank"),
+        (draft(HALF + Fraction(1, 10**6 + 1)), PURE, "tree"),  # too fine for ranks
     ],
 )
 def test_whichever_errs_less(given: Draft, ask: Ask, expected: str) -> None:
@@ -67,7 +68,7 @@ def test_the_release_is_that_of_its_card() -> None:
     for given, ask in ((draft(HALF), PURE), (draft(DECILE), PURE)):
         made = settled(given, Facts({}), ask, ADD)
         card = made.aggregates[0].card
-        plain = bound(replace(given, asks=tuple(replace(one, card=card) for one in given.asks)), Facts({}), ADD)
+        plain = bound(replace(given, asks=tuple(replace(one, card=card) for one in given.asks)), Facts({}))
         assert made.table == plain.table
         assert calibrate(made, ask, ADD) == calibrate(plain, ask, ADD)
         assert made.aggregates[0].notes[:-1] == plain.aggregates[0].notes
@@ -81,7 +82,7 @@ def test_it_says_how_and_why() -> None:
     (one,) = settled(draft(DECILE), Facts({}), PURE, ADD).aggregates
     assert one.notes[-1].startswith("read off a tree of noisy counts: off by about 5.74 rows")
     (one,) = settled(draft(HALF + Fraction(1, 10**7)), Facts({}), PURE, ADD).aggregates
-    assert "too fine" in one.notes[-1]
+    assert one.notes[-1] == "read off a tree of noisy counts: too fine a fraction for a choice by rank"
 
 
 def test_the_doubt_is_that_of_all_bars_that_hold_at_once() -> None:
@@ -108,7 +109,15 @@ def test_many_groups_are_read_off_a_tree() -> None:
     for given, facts, expected in (*((keyed, one, way) for one, way in zip(listed, ("rank", "tree"), strict=True)), (later, Facts({}), "tree")):
         found = settled(given, facts, RHO, ADD)
         assert way(found) == expected
-        assert any("too many groups" in note for note in found.aggregates[0].notes) is (expected == "tree")
+        assert (found.aggregates[0].notes[-1] == "read off a tree of noisy counts: too many groups for choices by rank") is (expected == "tree")
+
+
+def test_only_the_scores_of_quantiles_count() -> None:
+    """174 groups have room for three choices among 4,000 bins each, whatever else is asked for."""
+    keyed = draft(HALF, keys=(Key("k0", ORDERS.columns[0].column, INTEGER),))
+    mode = AggregateAsk("a1", "m", "mode", ORDERS.columns[3].column, None, values=tuple(range(60)))
+    facts = Facts({}, tuple((i,) for i in range(174)), "a list")
+    assert way(settled(replace(keyed, asks=(*keyed.asks, mode)), facts, PURE, ADD)) == "rank"
 
 
 def test_groups_from_private_rows_have_wide_bins_either_way() -> None:

@@ -18,7 +18,7 @@ from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Privat
 from dpquery.plan.release import GroupCap, Idle, Key, ListedKeys, NoKeys, One, Part, Present, PrivateKeys, Release, RowWeights
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar
 from dpquery.privacy import Facts, bound, lemmas, warnings
-from dpquery.values.types import FLOAT, INTEGER, STRING, Adjacency, Value
+from dpquery.values.types import FLOAT, INTEGER, STRING, Value
 
 WORLD = rp.World(Random(0))
 USERS, ORDERS, ITEMS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.scan("items")
@@ -40,14 +40,13 @@ def release(
     listed: Sequence[tuple[Value, ...]] | None = None,
     fanouts: dict[str, int] | None = None,
     minimum: int = 1,
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
     partial: str = "",
     **limits: Any,
 ) -> Release:
     given = Contributions(**{"groups": 2, "rows": 5, "join_rows": 10, **limits})
     named = tuple(Key(f"k{i}", key, key.type) for i, key in enumerate(keys))
     found = None if listed is None else tuple(listed)
-    return bound(Draft(rel, named, (), tuple(asks), given, minimum), Facts(fanouts or {}, found, "a list", partial), adjacency)
+    return bound(Draft(rel, named, (), tuple(asks), given, minimum), Facts(fanouts or {}, found, "a list", partial))
 
 
 def refused(code: str, *args: Any, **more: Any) -> Refused:
@@ -386,9 +385,3 @@ def test_lemmas_name_what_is_used() -> None:
 
 def _everything() -> Private:
     return lookup(Compute(ORDERS, ((Column(990, "n", INTEGER), AMOUNT),)), "p", "item")
-
-
-@pytest.mark.lemma("R1")
-def test_bounding_reads_the_plan_alone() -> None:
-    """The same draft gives the same release, for both adjacencies."""
-    assert release(ORDERS, [ITEM]) == release(ORDERS, [ITEM], adjacency=Adjacency.REPLACE_ONE)

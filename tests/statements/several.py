@@ -82,7 +82,7 @@ def prepared(made: World, backend: Inside, text: str, salt: int) -> Ready:
     question = read(text, made.schema, now=NOW)
     whole, asks = asking.asks(question, asking.call(), made.schema)
     drafts = [block.draft for block in question.blocks]
-    releases = tuple(bound(d, f, made.schema.adjacency) for d, f in zip(drafts, facts(drafts, backend), strict=True))
+    releases = tuple(bound(d, f) for d, f in zip(drafts, facts(drafts, backend), strict=True))
     billed = bill(releases, asks, whole, made.schema.adjacency)
     lowered = tuple(lower(release, salt) for release in releases)
     assert price([one.enforced for one in lowered], billed, made.schema.adjacency) == billed.price

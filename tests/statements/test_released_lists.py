@@ -39,7 +39,7 @@ def prepared(made: World, backend: Inside, text: str, salt: int) -> Prepared:
     question = read(text, made.schema, now=NOW)
     whole, asks = asking.asks(question, asking.call(), made.schema)
     drafts = [block.draft for block in question.blocks]
-    releases = [bound(d, f, made.schema.adjacency) for d, f in zip(drafts, facts(drafts, backend), strict=True)]
+    releases = [bound(d, f) for d, f in zip(drafts, facts(drafts, backend), strict=True)]
     billed = bill(releases, asks, whole, made.schema.adjacency)
     parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
     blocks = tuple(Ready(b.name, ask, release, priced, lower(release, salt), b.feeds) for b, ask, release, priced in parts)

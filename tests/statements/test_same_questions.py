@@ -39,7 +39,7 @@ def measured(made: World, text: str) -> tuple[list[Measured], Same]:
     """The releases of a statement, bounded, and their hash."""
     question = read(text, made.schema, now=NOW)
     drafts = [block.draft for block in question.blocks]
-    found = [bound(draft, fact, made.schema.adjacency) for draft, fact in zip(drafts, facts(drafts, Inside(made)), strict=True)]
+    found = [bound(draft, fact) for draft, fact in zip(drafts, facts(drafts, Inside(made)), strict=True)]
     blocks = [Measured(block.name, release, block.draft, block.feeds) for block, release in zip(question.blocks, found, strict=True)]
     return blocks, same(blocks, question.opened)
 
