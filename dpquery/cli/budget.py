@@ -53,6 +53,8 @@ def budget(
     if schema is None:
         raise Refused("USAGE", "Missing option '--schema'.", instead="`dpquery budget --help` shows what there is")
     if what_if is not None:
+        if units is not None:
+            raise Refused("USAGE", "--units is of the whole budget, not of a workload", instead="one of --units and --what-if")
         _workload(schema, ledger, analyst, what_if, dialect, price, form)
         return
     if named:

@@ -21,6 +21,8 @@ def budget(found: Balance, fits: Mapping[str, int], units: Mapping[str, Any] | N
     yield facts([*_spent(content), *_promised(content), *_left(content, fits), *(() if units is None else _together(units))])
     if content["locked"]:
         yield Text("The account is locked: too many statements ran out of time or memory, or were interrupted. The data owner can unlock it.")
+    if content["oversubscribe"]:
+        yield Text("The caps are oversubscribed: what is promised is the data set's budget alone; a cap only says when an account is stopped.")
     if content["unsafe_testing"]:
         yield Text("UNSAFE TESTING: the schema lifts the limits; answers protect nobody.")
     yield from _ladder(content["ladder"])

@@ -11,6 +11,7 @@ from dpquery.display.text import Column, amount, facts, grid, remaining, safe
 
 if TYPE_CHECKING:
     from dpquery.engine import Workload
+    from dpquery.engine.workload import Line
 
 STATEMENT = 36  # characters of a statement in a list of them
 
@@ -23,12 +24,13 @@ def workload(found: Workload) -> Lines:
             Column("statement", tuple(_start(line.statement) for line in found.lines)),
             Column("price", tuple("" if line.price is None else f"epsilon {amount(line.price['epsilon'])}" for line in found.lines)),
             Column("noise", tuple(", ".join(line.noises) for line in found.lines)),
-            Column("", tuple("refused" if line.refused else "fits" if line.fits else "does not fit" for line in found.lines)),
+            Column("", tuple(map(_verdict, found.lines))),
         ]
     )
     for number, line in enumerate(found.lines, 1):
         if line.refused is not None:
-            yield Text(f"{number}: {line.refused.code}: {safe(line.refused.message)}")
+            instead = f"; instead: {safe(line.refused.instead)}" if line.refused.instead else ""
+            yield Text(f"{number}: {line.refused.code}: {safe(line.refused.message)}{instead}")
         yield from (Text(f"{number}: {safe(warning)}") for warning in line.warnings)
     yield Text("")
     content = found.as_dict()
@@ -37,6 +39,12 @@ def workload(found: Workload) -> Lines:
         rows.append(("together", amounts(content["total"])))
     rows.append(("charged", f"{amounts(content['charged'])}: {'all of them' if found.fits else 'those that fit'}"))
     yield facts([*rows, ("then left", remaining(content))])
+
+
+def _verdict(line: Line) -> str:
+    if line.refused is not None:
+        return "refused"
+    return "free: stored by then" if line.stored else "fits" if line.fits else "does not fit"
 
 
 def _start(statement: str) -> str:

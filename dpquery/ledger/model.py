@@ -268,6 +268,7 @@ class Period:
 class Balance:
     """One account as its holder may see it. `guarantee` is what is promised of all answers ever: the largest cap that was in force, added up over all
     periods where it renews. Then `cap`, `spent`, `left` and `granted` are those of the present `period`; `lifetime` is all that was ever spent.
+    `oversubscribe`: of all accounts the data set's alone is promised anything.
     """
 
     dataset: str
@@ -282,6 +283,7 @@ class Balance:
     timeouts: int
     locked: bool
     unsafe_testing: bool
+    oversubscribe: bool
     granted: Limit
     lifetime: Amounts
     period: Period | None
@@ -302,6 +304,7 @@ class Balance:
             "timeouts": self.timeouts,
             "locked": self.locked,
             "unsafe_testing": self.unsafe_testing,
+            "oversubscribe": self.oversubscribe,
             "granted": self.granted.as_dict(),
             "lifetime": self.lifetime.as_dict(),
             "period": None if self.period is None else self.period.as_dict(),

@@ -96,6 +96,7 @@ def balance(account: Account, terms: Terms, timeouts_allowed: int) -> Balance:
         timeouts=account.timeouts,
         locked=account.kind is Kind.ANALYST and locked(account, timeouts_allowed),
         unsafe_testing=terms.unsafe_testing,
+        oversubscribe=terms.oversubscribe,
         granted=account.granted,
         lifetime=account.lifetime,
         period=_period(account),

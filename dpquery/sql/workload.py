@@ -29,4 +29,7 @@ def statements(text: str, dialect: str = "duckdb") -> tuple[str, ...]:
             start = None
         elif start is None:
             start = token.start
-    return tuple(found if start is None else [*found, text[start:].strip()])
+    found += [] if start is None else [text[start:].strip()]
+    if not found:
+        raise Refused("SYNTAX", "the text holds no statement", instead="statements with `;` between them")
+    return tuple(found)

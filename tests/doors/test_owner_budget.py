@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import people
 import pytest
 from command_line import Command
 
@@ -79,6 +81,18 @@ def test_options_before_the_command_are_not_lost(command: Command, schema: Path)
     told = command("budget", "--schema", schema, "grant", "--analyst", "alice", "--epsilon", "1", "--reason", "why")
     assert told.err.startswith("Error: USAGE: options of `budget` come after its command")
     assert command("budget").err.startswith("Error: USAGE: Missing option '--schema'.")
+
+
+def test_caps_that_are_oversubscribed_promise_nothing(command: Command, tmp_path: Path) -> None:
+    """But what they add up to for k people is shown, by the formula."""
+    schema = people.made(tmp_path, terms=people.ORDINARY + "oversubscribe: true\n")
+    told = command("budget", "--schema", schema, "--units", "3")
+    assert "what is promised is the data set's budget alone" in " ".join(told.out.split())
+    found = command("budget", "--schema", schema, "--units", "3", "--format", "json").json
+    assert (found["oversubscribe"], found["together"]["epsilon"]) == (True, "6")
+    by_hand = 5e-7 * (math.exp(6) - 1) / (math.exp(2) - 1)
+    assert by_hand <= float(found["together"]["delta"]) * (1 + 1e-9)
+    assert float(found["together"]["delta"]) == pytest.approx(by_hand, rel=1e-9)
 
 
 def test_several_people_together(command: Command, schema: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ledger_shop import Shop, gaussian, laplace
 from reference import rows_of
 
@@ -53,14 +55,40 @@ def test_the_largest_price_that_fits_is_exact_to_six_digits() -> None:
     assert spent.largest(pure, Fraction("0.1234567")) == Decimal("0.1234567"), "up to the size that was asked, whatever its digits"
 
 
-@pytest.mark.parametrize("spent", ["0", "0.001", "0.01"])
-def test_one_step_more_does_not_fit(spent: str) -> None:
-    left = room("1", "1e-6").after(Amounts.of(gaussian(spent)))
-    found = left.largest(in_rho, Fraction(50))
-    assert found is not None
-    assert left.accepts(in_rho(Fraction(found)))
-    assert len(found.as_tuple().digits) <= 6
-    assert not left.accepts(in_rho(Fraction(found) + Fraction(10) ** (found.adjusted() - 5)))
+def private(size: Fraction) -> Amounts:
+    """A Laplace release with groups of private rows."""
+    return Amounts.of(Price(size, laplace_rho_up(size), Fraction(1, 10**8)))
+
+
+def in_zcdp(size: Fraction) -> Amounts:
+    return Amounts.of(Price(None, size, Fraction(0)))
+
+
+Priced = Callable[[Fraction], Amounts]
+AMOUNT = st.builds(Fraction, st.integers(1, 10**9), st.sampled_from([10**5, 10**9, 10**13]))
+CAPS = st.tuples(st.sampled_from(["0.3", "1", "17.5", "1e6"]), st.sampled_from(["0", "1e-15", "1e-6", "0.4"]))
+KIND = st.sampled_from([pure, in_rho, private, in_zcdp])
+
+
+@settings(max_examples=40, deadline=None)
+@given(CAPS, st.lists(st.tuples(KIND, AMOUNT), max_size=3), KIND)
+def test_what_fits_is_exact(cap: tuple[str, str], before: list[tuple[Priced, Fraction]], kind: Priced) -> None:
+    """The largest price fits and one step more does not; as many of one price fit as is said, and not one more."""
+    left = room(*cap)
+    for other, size in before:
+        left = left.after(other(size)) if left.accepts(other(size)) else left
+    found = left.largest(kind, Fraction(50))
+    if found is None:
+        assert not left.accepts(kind(Fraction(1, 10**12)))
+        assert left.count(kind(Fraction(1, 10**12))) == 0
+        return
+    assert left.accepts(kind(Fraction(found)))
+    if found < 50:
+        assert len(found.as_tuple().digits) <= 6
+        assert not left.accepts(kind(min(Fraction(50), Fraction(found) + Fraction(10) ** (found.adjusted() - 5))))
+    part = kind(Fraction(found) / 7)
+    often = left.count(part)
+    assert 1 <= often == 10**6 or (left.accepts(part.times(often)) and not left.accepts(part.times(often + 1)))
 
 
 def test_nothing_fits_into_nothing() -> None:
