@@ -339,7 +339,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "price that follows the data": Mutant(
         (
             (
-                Session._prepare,
+                Session._prepared,
                 "billed = bill(",
                 f"{MORE}; {CHEAPER}; billed = bill(",
             ),

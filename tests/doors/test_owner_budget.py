@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import people
 import pytest
 from command_line import Command
@@ -126,11 +127,13 @@ def test_a_cap_that_renews_says_that_its_promise_is_for_each_period(command: Com
 def test_data_sets_of_the_same_people_share_an_account(command: Command, fresh: Path) -> None:
     other = fresh.parent / "other"
     other.mkdir()
-    copied = fresh.parent / "copied.duckdb"
-    shutil.copy(fresh.parent / "shop.duckdb", copied)
+    copied, first = fresh.parent / "copied.duckdb", fresh.parent / "first.duckdb"
+    for data in (copied, first):  # each with something of its own: the same data has one ledger
+        shutil.copy(fresh.parent / "shop.duckdb", data)
+        with duckdb.connect(str(data)) as con:
+            con.execute(f"CREATE TABLE mark AS SELECT '{data.stem}' AS name")
     one, two = fresh.with_name("one.yaml"), fresh.with_name("two.yaml")
     text = fresh.read_text().replace("dataset: shop", "dataset: one\naccount: people").replace("shop.duckdb}", "first.duckdb}")
-    shutil.copy(copied, fresh.parent / "first.duckdb")
     one.write_text(text)
     two.write_text(text.replace("dataset: one", "dataset: two").replace("first.duckdb", "copied.duckdb"))
     assert "people.ledger" in command("ledger", "create", "--schema", one).out

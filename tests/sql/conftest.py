@@ -10,7 +10,7 @@ from dpquery.engine.session import Session
 
 
 @pytest.fixture(scope="module")
-def session(schema: Path) -> Iterator[Session]:
+def opened(schema: Path) -> Iterator[Session]:
     """A session over the data set that a test module makes as `schema`."""
     with people.opened(schema) as (one,):
         yield one

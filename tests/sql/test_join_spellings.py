@@ -181,29 +181,29 @@ def plain(schema: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.mark.parametrize("sql", matrix())
-def test_keys_are_joined_whole_in_every_order_and_spelling(sql: str, session: Session, plain: duckdb.DuckDBPyConnection) -> None:
-    _whole(sql, session, plain)
+def test_keys_are_joined_whole_in_every_order_and_spelling(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    _whole(sql, opened, plain)
 
 
 @pytest.mark.parametrize("sql", WHOLE)
-def test_a_join_on_a_key_cuts_no_row(sql: str, session: Session, plain: duckdb.DuckDBPyConnection) -> None:
-    _whole(sql, session, plain)
+def test_a_join_on_a_key_cuts_no_row(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    _whole(sql, opened, plain)
 
 
 @pytest.mark.parametrize("sql", LOWERED)
-def test_conditions_come_before_the_cap(sql: str, session: Session, plain: duckdb.DuckDBPyConnection) -> None:
-    assert people.rows(session, sql) == plain.execute(sql).fetchall()
+def test_conditions_come_before_the_cap(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    assert people.rows(opened, sql) == plain.execute(sql).fetchall()
 
 
-def _whole(sql: str, session: Session, plain: duckdb.DuckDBPyConnection) -> None:
-    assert people.rows(session, sql) == plain.execute(sql).fetchall()
-    assert not [warning for warning in session.explain(sql).warnings if "join" in warning]
+def _whole(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    assert people.rows(opened, sql) == plain.execute(sql).fetchall()
+    assert not [warning for warning in opened.explain(sql).warnings if "join" in warning]
 
 
-def test_a_join_on_the_unit_alone_is_said_to_be_a_product(session: Session) -> None:
+def test_a_join_on_the_unit_alone_is_said_to_be_a_product(opened: Session) -> None:
     said = "Each row of orders meets each row of logins of the same unit, as their join has no other equality: a product, of at most 20 rows"
     for sql in ("SELECT count(*) FROM orders o, logins l WHERE o.user_id = l.user_id", "SELECT count(*) FROM orders JOIN logins USING (user_id)"):
-        assert [w for w in session.explain(sql).warnings if w.startswith(said)]
-        assert [w for w in session.query(sql).warnings if w.startswith(said)]
+        assert [w for w in opened.explain(sql).warnings if w.startswith(said)]
+        assert [w for w in opened.query(sql).warnings if w.startswith(said)]
     for sql in ("SELECT count(*) FROM orders o, logins l WHERE o.user_id = l.user_id AND o.amount = l.device",):
-        assert not [w for w in session.explain(sql).warnings if w.startswith("Each row of")]
+        assert not [w for w in opened.explain(sql).warnings if w.startswith("Each row of")]

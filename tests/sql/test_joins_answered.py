@@ -78,5 +78,5 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_without_noise_the_answer_is_the_plain_engines(sql: str, session: Session, schema: Path) -> None:
-    people.agrees(session, schema, sql)
+def test_without_noise_the_answer_is_the_plain_engines(sql: str, opened: Session, schema: Path) -> None:
+    people.agrees(opened, schema, sql)

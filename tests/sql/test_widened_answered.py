@@ -106,18 +106,18 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND + PICKED)
-def test_without_noise_the_answer_is_the_plain_engines(sql: str, session: Session, schema: Path) -> None:
-    people.agrees(session, schema, sql)
+def test_without_noise_the_answer_is_the_plain_engines(sql: str, opened: Session, schema: Path) -> None:
+    people.agrees(opened, schema, sql)
 
 
-def test_a_median_within_a_unit_keeps_half_steps_of_its_column(session: Session) -> None:
+def test_a_median_within_a_unit_keeps_half_steps_of_its_column(opened: Session) -> None:
     """DuckDB's own median of decimals is a decimal, which rounds them away."""
     sql = "SELECT sum(m) AS s, avg(m) AS a FROM (SELECT user_id, median(price) AS m FROM orders GROUP BY user_id)"
-    assert people.rows(session, sql) == [(29.625, 0.9875)]
+    assert people.rows(opened, sql) == [(29.625, 0.9875)]
 
 
 @pytest.mark.parametrize("way", ["", " DESC"])
-def test_rows_in_order_of_the_ends_of_bars_of_one_width_are_in_that_of_their_values(way: str, session: Session) -> None:
+def test_rows_in_order_of_the_ends_of_bars_of_one_width_are_in_that_of_their_values(way: str, opened: Session) -> None:
     sql = "SELECT amount, 3 - 2 * count(*) AS n, dp_interval_low(n) AS lo FROM orders WHERE amount IN (1, 3, 5, 10) GROUP BY amount ORDER BY "
     for end in ("lo", "3", "dp_interval_high(n)"):
-        assert [row[0] for row in people.rows(session, f"{sql}{end}{way}")] == [row[0] for row in people.rows(session, f"{sql}n{way}")]
+        assert [row[0] for row in people.rows(opened, f"{sql}{end}{way}")] == [row[0] for row in people.rows(opened, f"{sql}n{way}")]

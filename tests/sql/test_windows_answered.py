@@ -65,13 +65,13 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_without_noise_windows_over_equal_rows_are_the_plain_engines(sql: str, session: Session, schema: Path) -> None:
-    people.agrees(session, schema, sql)
+def test_without_noise_windows_over_equal_rows_are_the_plain_engines(sql: str, opened: Session, schema: Path) -> None:
+    people.agrees(opened, schema, sql)
 
 
 @pytest.mark.parametrize(("table", "column", "default", "kind"), CHANGED)
-def test_a_default_that_engines_would_change_is_refused(table: str, column: str, default: str, kind: str, session: Session) -> None:
+def test_a_default_that_engines_would_change_is_refused(table: str, column: str, default: str, kind: str, opened: Session) -> None:
     sql = f"SELECT COUNT(y) FROM (SELECT u, LAG({column}, 1, {default}) OVER (PARTITION BY u ORDER BY d) AS y FROM {table})"
     with pytest.raises(Refused, match=f"the default is no value of the column's type, {kind}") as told:
-        session.query(sql)
+        opened.query(sql)
     assert told.value.code == "TYPE_MISMATCH"

@@ -118,10 +118,10 @@ class Listener:
         return self.plans[-1] if self.plans else None
 
     def _log(self) -> tuple[Any, ...]:
-        """The new lines of the log, without what is drawn for each."""
+        """The new lines of the log, without what is drawn for each, and without which files were there, of which no analyst hears."""
         new = list(self.session.ledger.entries())[self.read :]
         self.read += len(new)
-        return tuple((one.event, plain(one.body)) for one in new)
+        return tuple((one.event, plain({key: value for key, value in one.body.items() if key != "identity"})) for one in new)
 
 
 def told(error: Error) -> Mapping[str, Any]:
