@@ -132,7 +132,6 @@ TABLE: dict[str, Pitfall] = {
         "Plan, price, allocation and expected error are functions of statement, schema and public tables.",
         (
             *_in("pitfalls_price", "a9_plan_price_and_expected_error_know_nothing_of_private_rows"),
-            *_in("resolve", "bounding_reads_the_plan_alone"),
             *_in("cost", "the_choice_depends_on_the_plan_alone"),
             *_in("accuracy_first", "the_price_found_knows_nothing_of_private_rows"),
             *_in("what_if", "it_knows_nothing_of_private_rows"),

@@ -44,7 +44,7 @@ from dpquery.plan.rel import publics as read_by
 from dpquery.plan.release import Ask, Key, KeySource, Mechanism
 from dpquery.plan.scalar import Case, Column, Interval, Literal, Scalar, columns
 from dpquery.privacy import Facts
-from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, STRING, Type, Value
+from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, TIMESTAMP, Type, Value
 
 COUNTRIES = ("A", "B", "C")
 ITEMS = ("x", "y")
@@ -462,7 +462,8 @@ def _quantiles(random: Random) -> dict[str, Any]:
     listed, discrete = random.random() < 0.3, random.random() < 0.5
     found = tuple(Fraction(one) for one in random.choices(["0", "0.25", "0.5", "1"], k=random.randint(1, 4) if listed else 1))
     upper, doubt = discrete and random.random() < 0.5, random.choice([Fraction(1, 20), Fraction(1, 3)])
-    return {"fractions": found, "listed": listed, "discrete": discrete, "upper": upper, "doubt": doubt}
+    moment, unit = random.choice([(None, 1), (None, 1), (None, 1), (DATE, 1), (TIMESTAMP, 86_400_000_000)])
+    return {"fractions": found, "listed": listed, "discrete": discrete, "upper": upper, "doubt": doubt, "moment": moment, "unit": unit}
 
 
 def shared(random: Random, plan: Draft) -> Draft:

@@ -56,14 +56,16 @@ def table(g: Grammar, depth: int = 0) -> Rel:
 
 
 def public(g: Grammar) -> Rel:
-    """A public relation: a table, now and then a subquery over one or two."""
+    """A public relation: a table, now and then a subquery over one or two; of two that share no column all pairs of rows."""
     if g.chance(0.1):
         return _literals(g)
     found = (_view(g, False) if g.chance(0.1) else None) or _read(g, g.random.choice(g.world.public()))
     if g.chance(0.2):
         other = _read(g, g.random.choice(g.world.public()))
-        pair = _pair(g, found, other)
-        if pair is not None:
+        pair = None if g.chance(0.15) else _pair(g, found, other)
+        if pair is None:
+            found = Rel(f"{found.dp} CROSS JOIN {other.dp}", f"{found.plain} CROSS JOIN {other.plain}", None, (*found.cols, *other.cols))
+        else:
             on = both("{0} = {1}", BOOLEAN, g.read(pair[0]), g.read(pair[1]))
             how = g.random.choice(["JOIN", "LEFT JOIN"])
             cols = (*found.cols, *(replace(c, firm=c.firm and how == "JOIN") for c in other.cols))
@@ -96,7 +98,9 @@ def _literals(g: Grammar) -> Rel:
     numbers = Col(f"{alias}.{a}", a, INTEGER, private=False)
     match g.random.randrange(4):
         case 0:
-            rows = ", ".join(f"({x}, {g.random.choice(_TEXTS)})" for x in whole)
+            texts = [g.random.choice(_TEXTS) for _ in whole]
+            texts[0] = "'a'" if {*texts} == {"NULL"} else texts[0]  # of which alone nobody knows the type
+            rows = ", ".join(f"({x}, {text_})" for x, text_ in zip(whole, texts, strict=True))
             plain = f"SELECT CAST(x AS BIGINT) AS {a}, CAST(y AS VARCHAR) AS {b} FROM (VALUES {rows}) AS v(x, y)"
             cols = (numbers, Col(f"{alias}.{b}", b, STRING, private=False))
             return Rel(f"(VALUES {rows}) AS {alias}({a}, {b})", f"({plain}) AS {alias}", None, cols)

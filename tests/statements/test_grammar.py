@@ -224,6 +224,7 @@ NEVER = {
     **dict.fromkeys(("Lookup.fanout=given",), "fan-outs are looked up after the statement was read"),
     **dict.fromkeys(("Question.blocks=empty", "Either.branches=empty"), "a statement releases something, and a union has two branches"),
     **dict.fromkeys(("Opened.tables=empty", "Opened.position=None"), "what is read above the noise is made of a table, and has its place"),
+    **dict.fromkeys(("Product.tables=empty", "Product.position=None"), "what has many pairs of rows is made of tables, and has its place"),
     **dict.fromkeys(("Feed.types=empty", "Feed.tables=empty"), "what is fed has columns, and comes from a release"),
     **dict.fromkeys(("Column.nullable=False",), "no column is known to hold no NULL"),
 }
