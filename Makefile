@@ -40,12 +40,12 @@ fuzz: $(READY)  ## put made-up statements to the engine for FUZZ_SECONDS (3600),
 
 audit: $(READY)  ## attack the product at length, for up to an hour, and write build/audit.md
 	@mkdir -p build && rm -f build/audit*.xml
-	$(BIN)/python -m pytest -n 2 -m audit --junitxml=build/audit.xml; long=$$?; \
+	@$(IN_MEMORY) && export TMPDIR; $(BIN)/python -m pytest -n 2 -m audit --junitxml=build/audit.xml; long=$$?; \
 	$(BIN)/python -m pytest -n 2 -m 'not audit and not slow' --junitxml=build/audit-short.xml $(LAYERS); short=$$?; \
 	$(BIN)/python tests/audit/report.py build/audit.xml build/audit-short.xml > build/audit.md && cat build/audit.md && exit $$((long + short))
 
 coverage: $(READY)  ## run the tests and check that they take every branch of the rooms that privacy rests on
-	$(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit' --cov --cov-report=term-missing
+	@$(IN_MEMORY) $(BIN)/python -m pytest $(SHARED) -m 'not slow and not audit' --cov --cov-report=term-missing
 
 mutants: $(READY)  ## change the argument and the accounting in every small way; a change that no test notices must be listed with a reason
 	rm -rf mutants  # what is kept of an earlier run knows nothing of changed tests
