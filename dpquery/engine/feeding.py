@@ -34,7 +34,7 @@ def fed(prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy], backend: B
     """The release once the relations that it reads hold what was released before it."""
     if not block.feeds:
         return Fed(block.lowered, block.release)
-    tables = {**prepared.opened, **{one.name: answer.columns(noisy[one.name], one.release) for one in prepared.blocks if one.name in noisy}}
+    tables = {**prepared.opened, **{one.name: prepared.columns(one, noisy[one.name]) for one in prepared.blocks if one.name in noisy}}
     found = {feed: post.rows(feed, tables, limits) for feed in block.feeds}
     given = {public.name: public for public in standing([one.draft for one in prepared.question.blocks])}
     given |= {feed.public: filled(given[feed.public], rows) for feed, (rows, _) in found.items()}

@@ -11,6 +11,7 @@ from dpquery.plan.draft import Feed, Question
 from dpquery.plan.release import Ask, Release
 from dpquery.privacy import Bill, Priced
 from dpquery.release import answer as answers
+from dpquery.values.noisy import Noisy
 from dpquery.values.types import Type
 
 
@@ -42,6 +43,11 @@ class Prepared:
     opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
     params: Mapping[str, str | None] = field(default_factory=dict)
     aim: Aim | None = None  # where the price was found for an error
+
+    def columns(self, block: Ready, noisy: Noisy) -> list[answers.NoisyColumn]:
+        """The noisy table of a release, with the ends of its error bars that are read above it."""
+        bars = answers.bars_read(noisy, block.release, block.priced, self.question.ends_of(block.name), self.ask.confidence)
+        return answers.columns(noisy, block.release, bars)
 
     @property
     def releases(self) -> Mapping[str, Release]:

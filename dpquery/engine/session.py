@@ -218,7 +218,9 @@ class Session:
             billed = bill(releases, asks, whole, self.schema.adjacency)
             asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
-        tables = opened | {block.name: answers.empty_columns(release) for block, release in zip(question.blocks, releases, strict=True)}
+        tables = opened | {
+            block.name: answers.empty_columns(release, question.ends_of(block.name)) for block, release in zip(question.blocks, releases, strict=True)
+        }
         for how in (question.post, *(Post(feed.sql, (), rows=()) for block in question.blocks for feed in block.feeds)):
             post.check(how, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
@@ -303,7 +305,7 @@ class Session:
     def _finish(
         self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
     ) -> Answer:
-        columns = {**prepared.opened, **{block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}}
+        columns = {**prepared.opened, **{block.name: prepared.columns(block, noisy[block.name]) for block in prepared.blocks}}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
         blocks = {block.name: block for block in prepared.blocks}

@@ -254,6 +254,7 @@ class Product:
 class Question:
     """A statement, read in full: its releases in the order in which they are made, and what is done with them, `opened` beside them.
 
+    `ends` are the aggregates, by table and name, whose error bars are read above the noise: a1 has columns l1 and h1 for them beside it.
     `outermost` is the place of the release that is the outermost SELECT itself, whose OPTIONS speak for the statement; None: none is.
     """
 
@@ -263,3 +264,8 @@ class Question:
     outermost: int | None = 0
     opened: tuple[Opened, ...] = ()
     products: tuple[Product, ...] = ()
+    ends: frozenset[tuple[str, str]] = frozenset()
+
+    def ends_of(self, table: str) -> frozenset[str]:
+        """The aggregates of a release whose error bars are read."""
+        return frozenset(name for of, name in self.ends if of == table)

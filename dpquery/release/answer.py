@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -14,13 +14,14 @@ from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
+from dpquery.privacy.cost import Priced
 from dpquery.release import post
 from dpquery.release.bars import Bars, Tables
 from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
-from dpquery.values.types import INTEGER, STRING, Shown, Type, Value
+from dpquery.values.types import FLOAT, INTEGER, STRING, Shown, Type, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +42,7 @@ TYPE_NAMES = {
     "null": "NULL",
 }
 NoisyColumn = tuple[str, Type, Sequence[Shown]]
+NO_ENDS: Mapping[str, Sequence[Bars]] = {}
 Given = Mapping[str, Sequence[NoisyColumn]]
 
 
@@ -58,16 +60,28 @@ class Answer:
     receipt: Mapping[str, Any]
 
 
-def columns(noisy: Noisy, release: Release) -> list[NoisyColumn]:
-    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`."""
+def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS) -> list[NoisyColumn]:
+    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read."""
     keys = [(f"k{i}", key.type, [row[i] for row in noisy.keys]) for i, key in enumerate(release.table.keys)]
     values = [(a.name, a.type, CARDS[a.card].finish(a, _sums(a, noisy))) for a in release.aggregates]
-    return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys))))]
+    bars = [
+        (f"{side}{name[1:]}", FLOAT, [float(bar[end]) if isinstance(bar, tuple) else None for bar in ends[name]])
+        for name in sorted(ends)
+        for end, side in enumerate("lh")
+    ]
+    return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys)))), *bars]
 
 
-def empty_columns(release: Release) -> list[NoisyColumn]:
+def empty_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyColumn]:
     """The same table without rows: to bind the upper part before anything is charged."""
-    return columns(Noisy((), tuple(() for _ in release.table.parts)), release)
+    return columns(Noisy((), tuple(() for _ in release.table.parts)), release, dict.fromkeys(ends, ()))
+
+
+def bars_read(noisy: Noisy, release: Release, priced: Priced, ends: Collection[str], confidence: Fraction) -> dict[str, Sequence[Bars]]:
+    """The error bars of these aggregates, row by row: of what was released, and of its noise, a function that costs nothing."""
+    found = [a for a in release.aggregates if a.name in ends]
+    noises = [tuple(priced.noises[part] for part in a.parts) for a in found]
+    return {a.name: CARDS[a.card].interval(a, _sums(a, noisy), own, confidence) for a, own in zip(found, noises, strict=True)}
 
 
 def finished(

@@ -11,11 +11,12 @@ from sqlglot import exp
 
 from dpquery.aggregates.byrank import BY_RANK
 from dpquery.errors import Refused
-from dpquery.plan.draft import FIRST, Affine, AggregateAsk
+from dpquery.plan.draft import FIRST, Affine, AggregateAsk, Edge
 from dpquery.plan.rel import Private
 from dpquery.plan.release import Key
 from dpquery.plan.scalar import Column, Scalar
-from dpquery.sql import aggregates, quantiles
+from dpquery.sql import aggregates, edges, quantiles
+from dpquery.sql.bars import ADDITIVE, error_bar
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
 from dpquery.sql.names import Scope, Statement, column_name
@@ -120,6 +121,8 @@ class Above(Lifter):
             return INTEGER
         if name.startswith("y"):
             return self.scalars[int(name[1:])].cells[0].type
+        if name.startswith(("l", "h")):
+            return FLOAT
         return next((keyed.key.type for i, keyed in enumerate(self.keys) if name == f"k{i}"), None)
 
     def length(self, name: str) -> int | None:
@@ -128,7 +131,23 @@ class Above(Lifter):
     def below_sums(self) -> Scope:
         return replace(self.scope, aliases=self.aliases)
 
+    def end(self, node: exp.Expr) -> exp.Expr:
+        """The end of the error bar of a count or sum: what is computed from the aggregate, computed from that end of its bar."""
+        shown = edges.shown(self.statement, node)
+        of = None if shown is None else self.lift(shown.of, Where.ORDER)
+        bar = None if of is None else error_bar(self, of)
+        own = isinstance(bar, Affine) and any(ask.name == bar.aggregate for ask in self.asks)
+        if shown is None or of is None or not own or not isinstance(bar, Affine) or self.card(bar.aggregate) not in ADDITIVE:
+            raise edges.unread(self.statement, node)
+        self.statement.ends.setdefault((self.name, bar.aggregate), node)
+        side = "l" if (shown.edge is Edge.LOW) == (bar.factor > 0) else "h"
+        column = exp.column(f"{side}{bar.aggregate[1:]}", table="t")
+        moved = of.transform(lambda one: column.copy() if isinstance(one, exp.Column) and one.name == bar.aggregate else one)
+        return moved if isinstance(moved, exp.Column) else exp.paren(moved, copy=False)
+
     def own(self, name: str) -> Cell | None:
+        if name.startswith(("l", "h")):
+            return Cell(name, FLOAT, True)
         if name.startswith("k"):
             return Cell(name, self.kind(name))
         if not name.startswith("a"):

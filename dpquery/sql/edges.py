@@ -1,6 +1,7 @@
 """Error bars as columns: Snowflake's DP_INTERVAL_LOW(x) and DP_INTERVAL_HIGH(x), BigQuery's report_format => 'JSON'.
 
-Each is an item of SELECT by itself: it is filled in when the error bars are known, after everything else above the noise is done.
+As an item of the outermost SELECT it is filled in when the error bars are known, after everything else above the noise is done. Elsewhere, and inside
+expressions, an end is read as a column of the noisy table: that of a count or sum, which is a function of what is released and of its noise alone.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def shown(statement: Statement, node: exp.Expr) -> Shown | None:
     return Shown(Edge.REPORT, node) if _reports(statement, node) else None
 
 
+def is_end(node: exp.Expr) -> bool:
+    """Whether the item is the end of an error bar."""
+    return called(node.unnest()) in NAMES
+
+
 def _start(node: exp.Expr) -> int | None:
     while isinstance(node, WRAPPERS):
         node = node.this
@@ -76,6 +82,21 @@ def check_places(statement: Statement, items: Sequence[exp.Expr], distinct: bool
 
 
 def misplaced(statement: Statement, node: exp.Expr) -> Refused:
-    """The refusal of the end of an error bar inside another expression."""
-    message = "the end of an error bar is a column of its own; nothing is computed from it"
-    return statement.refuse("DP_INTERVAL", message, node, "DP_INTERVAL_LOW(n) AS low in SELECT, and n itself elsewhere")
+    """The refusal of the end of an error bar where it is not read."""
+    message = "the end of an error bar is read in the SELECT that aggregates private rows; elsewhere it is an item of the outermost SELECT by itself"
+    return statement.refuse("DP_INTERVAL", message, node, "DP_INTERVAL_LOW(n) AS low, of a count or sum, in that SELECT, and low here")
+
+
+def unread(statement: Statement, node: exp.Expr) -> Refused:
+    """The refusal of the end of an error bar that is no column of the noisy table."""
+    message = "beside other clauses and expressions the ends of error bars are read of a single count or sum, moved or stretched by literals"
+    return statement.refuse("DP_INTERVAL", message, node, "DP_INTERVAL_LOW(n) AS low of a count or sum n; of others as an item of SELECT by itself")
+
+
+def check_feeds(statement: Statement) -> None:
+    """Refused where a later release reads an end: a stored answer to it would be one at another confidence."""
+    fed = {table for block in statement.blocks for one in block.feeds for table in one.tables}
+    for (table, _), node in statement.ends.items():
+        if table in fed:
+            message = "a release that others read shows no ends of its error bars"
+            raise statement.refuse("DP_INTERVAL", message, node, "the value itself, or the ends of other releases")

@@ -11,6 +11,7 @@ from dpquery.plan.coerce import Mismatch
 from dpquery.plan.functions import call
 from dpquery.plan.scalar import Literal, Scalar
 from dpquery.sql.fields import argument, take
+from dpquery.sql.unanswered import called
 from dpquery.sql.visit import MONTHS, At, unknown, visit
 from dpquery.values.types import INTEGER, STRING
 
@@ -37,6 +38,15 @@ MEANT: Mapping[str, str] = {
     "snowflake": "%Y %m %d %H %M %S",
 }
 """By dialect, the pieces that mean there, as the parser puts them, what they mean in DuckDB."""
+JODA: Mapping[str, str] = dict(
+    zip(
+        ["yyyy", "MM", "M", "MMM", "MMMM", "dd", "d", "DDD", "EEE", "EEEE", "HH", "H", "mm", "m", "ss", "s", "xxxx", "ww", "e"],
+        ["%Y", "%m", "%-m", "%b", "%B", "%d", "%-d", "%j", "%a", "%A", "%H", "%-H", "%M", "%-M", "%S", "%-S", "%G", "%V", "%u"],
+        strict=True,
+    )
+)
+"""The letters of Trino's format_datetime, as DuckDB's pieces."""
+LETTERS = re.compile(r"([A-Za-z])\1*|'[^']*'|[^A-Za-z']+|'")
 SNOWFLAKE = (("YYYY", "%Y"), ("MM", "%m"), ("DD", "%d"), ("HH24", "%H"), ("MI", "%M"), ("SS", "%S"))
 
 
@@ -95,6 +105,27 @@ def meant(dialect: str) -> Iterator[tuple[type[exp.Expr], Callable[[exp.Expr], e
     yield exp.TimeToStr, rephrase
     if dialect == "snowflake":
         yield exp.ToChar, rephrase
+
+
+def joda(node: exp.Expr) -> exp.Expr | None:
+    """Trino's format_datetime(t, 'yyyy-MM') in DuckDB's words; None where a letter has none, and for what is no such call."""
+    args = argument(node, "expressions") if called(node) == "format_datetime" else []
+    if len(args or ()) != 2 or not (isinstance(args[1], exp.Literal) and args[1].is_string):
+        return None
+    made = [_letters(one.group()) for one in LETTERS.finditer(args[1].name)]
+    text = "".join(one for one in made if one is not None)
+    if None in made or not text:
+        return None
+    return exp.TimeToStr(this=args[0], format=exp.Literal.string(text))
+
+
+def _letters(run: str) -> str | None:
+    """DuckDB's piece for a run of one letter; text between quotes, two of which are one, and signs as they are."""
+    if run == "'":
+        return None
+    if run.startswith("'"):
+        return (run[1:-1] or "'").replace("%", "%%")
+    return JODA.get(run) if run[0].isascii() and run[0].isalpha() else run.replace("%", "%%")
 
 
 def _snowflake(text: str) -> str:

@@ -175,6 +175,10 @@ class Lifter:
         """How what an aggregate reads is read: over released values, or over private rows."""
         raise NotImplementedError
 
+    def end(self, node: exp.Expr) -> exp.Expr:
+        """The end of an error bar, from columns of the table; refused where it has none."""
+        raise edges.misplaced(self.statement, node)
+
     def own(self, name: str) -> Cell | None:
         """What is known of a column of the table; None of one that is computed above it."""
         raise NotImplementedError
@@ -312,7 +316,7 @@ class Lifter:
             raise self.statement.refuse("TOO_COMPLEX", f"a literal has more than {LONGEST} characters", node)
         names = NODES.get(type(node))
         if called(node) in edges.NAMES:
-            raise edges.misplaced(self.statement, node)
+            return self.end(node)
         if called(node) in FUNCTIONS:
             names = ("this", "expressions")
             self._check_call(node)

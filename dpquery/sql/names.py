@@ -70,6 +70,7 @@ class Statement:
     noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
     copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise
     hidden: set[str] = field(default_factory=set)  # columns of released lists that nothing below the noise may read
+    ends: dict[tuple[str, str], exp.Expr] = field(default_factory=dict)  # aggregates whose error bars are read, by table and name
     cards: dict[str, str] = field(default_factory=dict)  # of aggregates, by the appearance of their table and their name
 
     def refuse(self, code: str, message: str, node: exp.Expr | None = None, instead: str | None = None) -> Refused:
@@ -80,6 +81,8 @@ class Statement:
 
     def spelled(self, node: exp.Expr) -> str:
         """How the text names a function, in capitals; the parser's name where the text is not at hand."""
+        while isinstance(node, exp.WithinGroup):
+            node = node.this
         start, end = node.meta.get("start"), node.meta.get("end")
         if isinstance(start, int) and isinstance(end, int):
             return self.source[start : end + 1].upper()[:40]

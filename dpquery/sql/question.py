@@ -19,6 +19,7 @@ from dpquery.sql import split
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.dialect import parse_view
+from dpquery.sql.edges import check_feeds
 from dpquery.sql.env import Env, alias_of, named_item
 from dpquery.sql.feeds import listed, value
 from dpquery.sql.fields import peek, take
@@ -61,8 +62,15 @@ def question(statement: Statement, tree: exp.Expr) -> Question:
     else:
         post = reader.above(node, env, inner=False)[1]
     check_named(statement)
+    check_feeds(statement)
     return Question(
-        tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost, tuple(statement.opened), tuple(statement.products)
+        tuple(statement.blocks),
+        post,
+        tuple(dict.fromkeys(statement.warnings)),
+        outermost,
+        tuple(statement.opened),
+        tuple(statement.products),
+        frozenset(statement.ends),
     )
 
 

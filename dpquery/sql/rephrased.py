@@ -14,7 +14,7 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.sql.abroad import ISO_WEEK
 from dpquery.sql.fields import argument
-from dpquery.sql.formats import MEANT, meant
+from dpquery.sql.formats import MEANT, joda, meant
 from dpquery.sql.refuse import refuse
 from dpquery.sql.unanswered import called
 
@@ -266,7 +266,13 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.TimestampDiff: _elapsed,
         exp.Values: _numbered("col"),
     },
-    "trino": {exp.Cast: _sized, exp.TryCast: _sized, exp.DateDiff: _elapsed, exp.FromISO8601Date: _iso_date},
+    "trino": {
+        exp.Cast: _sized,
+        exp.TryCast: _sized,
+        exp.DateDiff: _elapsed,
+        exp.FromISO8601Date: _iso_date,
+        exp.Anonymous: lambda node: _from_parts(node) or joda(node),
+    },
     "postgres": {exp.Cast: _sized, exp.TryCast: _sized, exp.Values: _numbered("column"), exp.Table: _series},
     "snowflake": {exp.Values: _numbered("column")},
 }

@@ -49,10 +49,10 @@ class Term:
 def post(above: Lifter, parts: Parts, inner: bool = False) -> Post:
     """The statement over the table, and what its columns are; those of an inner SELECT are called c0, c1, .."""
     nodes = [node for _, node in parts.items]
-    shown = [edges.shown(above.statement, node) for node in nodes]
+    shown = [None if inner and edges.is_end(node) else edges.shown(above.statement, node) for node in nodes]
     lifted = [_item(above, node, one) for node, one in zip(nodes, shown, strict=True)]
     if inner and any(shown):
-        message = "error bars as columns are for the outermost SELECT"
+        message = "a report of an error bar is for the outermost SELECT"
         raise above.statement.refuse("DP_INTERVAL", message, next(node for node, one in zip(nodes, shown, strict=True) if one), "them there")
     having = None if parts.having is None else guarded(above.lift(parts.having, Where.HAVING))
     qualify = None if parts.qualify is None else guarded(above.lift(parts.qualify, Where.QUALIFY))

@@ -55,6 +55,27 @@ def test_rows_are_ordered_by_the_value_of_a_report(con: Any) -> None:
     assert values == sorted(values, reverse=True)
 
 
+def test_ends_are_read_by_filters_and_expressions(con: Any) -> None:
+    """As columns of the noisy table they are the ends that the answer shows, at its own confidence."""
+    sql = (
+        "SELECT status, COUNT(*) AS n, SUM(amount) AS s, DP_INTERVAL_LOW(n) AS low, n - DP_INTERVAL_LOW(n) AS half, "
+        "DP_INTERVAL_HIGH(10 - 2 * SUM(amount)) + 0 AS turned, MAX(DP_INTERVAL_LOW(n)) OVER () AS most FROM orders GROUP BY status {} ORDER BY n"
+    )
+    found = con.query(sql.format(""), epsilon="0.01", confidence="0.9")
+    rows, bars = found.fetchall(), found.intervals
+    assert [n - half for _, n, _, _, half, *_ in rows] == pytest.approx([float(low) for low, _ in bars["n"]])
+    assert [row[5] for row in rows] == pytest.approx([10 - 2 * float(low) for low, _ in bars["s"]])
+    assert {row[6] for row in rows} == {max(row[3] for row in rows)}
+    least = sorted(row[3] for row in rows)[1]
+    kept = [row for row in rows if row[3] > least]
+    for clause in (f"HAVING low > {least!r}", f"QUALIFY DP_INTERVAL_LOW(n) > {least!r}"):
+        again = con.query(sql.format(clause), epsilon="0.01", confidence="0.9")
+        assert [row[:4] for row in again.fetchall()] == [row[:4] for row in kept]
+    below = "SELECT status, COUNT(*) AS n, SUM(amount) AS s, DP_INTERVAL_LOW(n) AS low FROM orders GROUP BY status"
+    inner = f"SELECT status, n FROM ({below}) WHERE low > {least!r}"
+    assert sorted(con.query(inner, epsilon="0.01", confidence="0.9").fetchall()) == sorted(row[:2] for row in kept)
+
+
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
@@ -65,8 +86,13 @@ def test_rows_are_ordered_by_the_value_of_a_report(con: Any) -> None:
         ("SELECT COUNT(*, report_format => 'PROTO') FROM orders", "REPORT_FORMAT"),
         ("SELECT COUNT(*, report_format => 3) FROM orders", "REPORT_FORMAT"),
         ("SELECT DISTINCT COUNT(*, report_format => 'JSON') FROM orders", "DP_INTERVAL"),
-        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) + 1 FROM orders", "DP_INTERVAL"),
-        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS l FROM orders HAVING l > 1", "DP_INTERVAL"),
+        ("SELECT AVG(amount) AS m, DP_INTERVAL_LOW(m) + 1 FROM orders", "DP_INTERVAL"),
+        ("SELECT status, SUM(amount) / COUNT(*) AS m FROM orders GROUP BY status HAVING DP_INTERVAL_LOW(m) > 1", "DP_INTERVAL"),
+        ("SELECT status FROM orders GROUP BY status HAVING DP_INTERVAL_LOW(status) > 1", "DP_INTERVAL"),
+        ("SELECT n FROM (SELECT COUNT(*) AS n FROM orders) WHERE DP_INTERVAL_LOW(n) > 1", "DP_INTERVAL"),
+        ("SELECT COUNT(*) FROM orders WHERE amount > (SELECT DP_INTERVAL_LOW(COUNT(*)) FROM users)", "DP_INTERVAL"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n + (SELECT COUNT(*) FROM users)) + 1 FROM orders", "DP_INTERVAL"),
+        ("SELECT m FROM (SELECT COUNT(*, report_format => 'JSON') AS m FROM orders)", "DP_INTERVAL"),
         ("SELECT DISTINCT COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM orders", "DP_INTERVAL"),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(1) FROM orders", "DP_INTERVAL"),
         ("SELECT status, COUNT(*), DP_INTERVAL_LOW(status) FROM orders GROUP BY status", "DP_INTERVAL"),

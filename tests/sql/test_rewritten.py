@@ -25,7 +25,7 @@ MEANT = [
     ("duckdb", "SELECT AVG(age > 30), COUNT(*) FROM users", "SELECT AVG(CAST(age > 30 AS INT)), COUNT(*) FROM users"),
     ("duckdb", "SELECT sum(city = ')' OR (age > 3)) FROM users", "SELECT COUNT(*) FILTER (WHERE city = ')' OR (age > 3)) FROM users"),
     (
-        "trino",
+        "duckdb",
         "SELECT format_datetime(day, 'yyyy-MM') AS m, COUNT(*) FROM orders GROUP BY format_datetime(day, 'yyyy-MM')",
         "SELECT date_trunc('month', day) AS m, COUNT(*) FROM orders GROUP BY date_trunc('month', day)",
     ),

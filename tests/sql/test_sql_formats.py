@@ -16,6 +16,7 @@ SPELLED = [
     ("bigquery", "FORMAT_DATE('%Y-%m', day)"),
     ("spark", "date_format(day, 'yyyy-MM')"),
     ("trino", "date_format(day, '%Y-%m')"),
+    ("trino", "format_datetime(day, 'yyyy-MM')"),
 ]
 REFUSED = [
     ("duckdb", "strftime(day, '%c')", "BAD_LITERAL"),
@@ -29,7 +30,10 @@ REFUSED = [
     ("spark", "date_format(day, 'yyyy-QQ')", "UNKNOWN_FUNCTION"),
     ("bigquery", "FORMAT_TIMESTAMP('%Y', CAST(day AS TIMESTAMP), 'America/New_York')", "TIME_ZONE"),
     ("trino", "date_format(day, '%M')", "UNKNOWN_FUNCTION"),
-    ("trino", "format_datetime(day, 'yyyy-MM')", "UNKNOWN_FUNCTION"),
+    ("trino", "format_datetime(day, 'YYYY-MM')", "UNKNOWN_FUNCTION"),
+    ("trino", "format_datetime(day, 'yyyy-MM''')", "UNKNOWN_FUNCTION"),
+    ("trino", "format_datetime(day, '-')", "BAD_LITERAL"),
+    ("duckdb", "format_datetime(day, 'yyyy-MM')", "UNKNOWN_FUNCTION"),
 ]
 STATEMENT = "SELECT {} AS m, COUNT(*) AS n FROM orders WHERE day BETWEEN DATE '2024-01-30' AND DATE '2024-03-05' GROUP BY 1"
 
@@ -48,6 +52,13 @@ def test_what_means_something_else_is_refused(dialect: str, call: str, code: str
         ask(STATEMENT.format(call), dialect=dialect)
     assert refused.value.code == code
     assert refused.value.instead
+
+
+def test_the_letters_of_trino_are_the_pieces_of_duckdb() -> None:
+    """Text in quotes stays as it is; each letter is the piece that its documentation says."""
+    ours = ask(STATEMENT.format("strftime(day, '%A, %-d %b %G-W%V-%u of 100%% %Y')"))
+    theirs = ask(STATEMENT.format("format_datetime(day, 'EEEE, d MMM xxxx-''W''ww-e ''of 100%'' yyyy')"), dialect="trino")
+    assert theirs.blocks[0].draft.keys == ours.blocks[0].draft.keys
 
 
 def test_without_bounds_no_list_is_made() -> None:

@@ -496,7 +496,8 @@ def _edged(g: Grammar, items: Sequence[str], aggs: Sequence[Agg]) -> list[str]:
             report = _with_argument(agg.dp, "report_format => 'JSON'")
             found = [item.replace(agg.dp, report) if item in (agg.dp, f"{agg.dp} AS a{j}") else item for item in found]
         if agg.card != "mode" and (not agg.listed or agg.place is not None) and g.chance(0.05):
-            found.append(f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})")
+            end = f"DP_INTERVAL_{g.random.choice(['LOW', 'high'])}({agg.dp})"
+            found.append(f"{end} - 1" if agg.card in EXACT and agg.place is None and g.chance(0.5) else end)
     return found
 
 
