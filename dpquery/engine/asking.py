@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +17,7 @@ from dpquery.plan.release import LEAST_PRICE, Ask, Mechanism
 from dpquery.schema.model import Schema
 
 LARGEST_EPSILON = Fraction(50)
+CHOICE = Fraction(1, 10)  # of a release's price, for the histograms from which its caps are chosen
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
 PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
 NAMED = {
@@ -103,15 +104,30 @@ def _share(question: Question, parts: Sequence[Ask]) -> Position | None:
 
 
 def _asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
-    options, paying = [_named(block.options, given.noise) for block in question.blocks], [block.pays for block in question.blocks]
-    whole = ask(_whole(options, paying, question.outermost, schema), given, schema)
+    blocks = [block for block in question.blocks if not block.serves]
+    outermost = None if question.outermost is None else blocks.index(question.blocks[question.outermost])
+    options, paying = [_named(block.options, given.noise) for block in blocks], [block.pays for block in blocks]
+    whole = ask(_whole(options, paying, outermost, schema), given, schema)
     if len(options) == 1:
-        return whole, (whole,)
-    parts = _parts(options, paying, question.outermost, whole)
-    return whole, tuple(
-        replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
-        for one, (epsilon, rho) in zip(options, parts, strict=True)
-    )
+        return whole, _served(question, {blocks[0].name: whole})
+    parts = _parts(options, paying, outermost, whole)
+    own = {
+        block.name: replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
+        for block, one, (epsilon, rho) in zip(blocks, options, parts, strict=True)
+    }
+    return whole, _served(question, own)
+
+
+def _served(question: Question, own: Mapping[str, Ask]) -> tuple[Ask, ...]:
+    """Each release's part of the price, where those that choose caps for another take theirs from its part, in equal shares."""
+    serving = [block.serves for block in question.blocks]
+    found = []
+    for block in question.blocks:
+        mine = own[block.serves or block.name]
+        part = CHOICE / serving.count(block.serves) if block.serves else 1 - CHOICE if block.name in serving else Fraction(1)
+        made = replace(mine, epsilon=mine.epsilon and mine.epsilon * part, rho=mine.rho and mine.rho * part)
+        found.append(replace(made, selection=None, selection_epsilon=None) if block.serves else made)
+    return tuple(found)
 
 
 def _named(options: Options, noise: Mechanism | None) -> Options:

@@ -16,7 +16,7 @@ from dpquery.backends.lower import lower
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import facts, handed_over
-from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
+from dpquery.engine import aim, asking, capping, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.goal import allowed
 from dpquery.engine.pace import Clock, Pace
@@ -281,6 +281,7 @@ class Session:
     def _finish(
         self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
     ) -> Answer:
+        prepared = replace(prepared, blocks=tuple(capping.fitted(block, prepared, noisy, told) for block in prepared.blocks))
         columns = {**prepared.opened, **{block.name: answers.columns(noisy[block.name], block.release) for block in prepared.blocks}}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
