@@ -102,6 +102,18 @@ class Connection:
         found = self._open.explain(_text(sql), dialect=dialect, params=params, **price)
         return Explanation(**_fields(found))
 
+    def profile(self, table: str, *, epsilon: Amount | None = None, target: Amount | None = None, write: bool = True) -> dict[str, Any]:
+        """Caps and bounds of a private table, chosen once from noisy histograms; the price is charged. `target` is the epsilon of later statements.
+
+        They are written into the schema file with their origin, unless `write=False`; connections made after that know them.
+        """
+        from dpquery.engine import profile as profiling
+
+        found = profiling.profile(self._open, _text(table), epsilon, target)
+        if write:
+            profiling.write(self._open.schema.file, found)
+        return found.as_dict()
+
     def budget(self) -> Budget:
         """What this analyst's account has spent and what it has left."""
         session = self._open

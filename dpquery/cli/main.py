@@ -160,6 +160,30 @@ def explain(
 
 
 @app.command()
+def profile(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A private table.")],
+    schema: SchemaFile,
+    ledger: LedgerPlace = None,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    dry: Annotated[bool, typer.Option("--print", help="Show what was chosen, and leave the schema as it is.")] = False,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Choose caps and bounds of a table, and charge their price.
+
+    From noisy histograms, once; written into the schema with their origin."""
+    from dpquery.cli import output
+    from dpquery.display import profiled
+    from dpquery.engine import profile as profiling
+
+    with _session(schema, analyst, ledger) as session:
+        found = profiling.profile(session, table, epsilon)
+    if not dry:
+        profiling.write(schema, found)
+    output.page(form, found.as_dict(), profiled.page(found))
+
+
+@app.command()
 def check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema file.")],
     register: Annotated[bool, typer.Option("--register", help="Admit the data as it is now.")] = False,

@@ -311,7 +311,13 @@ def column(statement: Statement, declared_column: Declared, public: str | None =
         values=declared_column.values,
         public=public,
         step=None if step is None else Fraction(step),
+        total=_total(declared_column),
     )
+
+
+def _total(declared: Declared) -> Interval | None:
+    most, low = declared.most_per_unit, declared.lower
+    return None if most is None else Interval(Fraction(0) if low is not None and low >= 0 else -Fraction(most), Fraction(most))
 
 
 def note_origins(statement: Statement, table: Table, columns: tuple[Column, ...]) -> None:

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpquery.aggregates.total import unit_total
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
 from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import LEAST_PRICE, KeySource, Mechanism
@@ -213,13 +214,18 @@ def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bo
     groups, rows = groups or most, rows or most
     if not keyed or options.weights is not None:
         groups = groups or 1
-    if options.weights is not None or all(ask.card == "units" or ask.per_group is not None or (ask.auto and ask.card != "mean") for ask in asks):
+    if options.weights is not None or all(ask.card == "units" or ask.per_group is not None or _by_total(ask) for ask in asks):
         rows = rows or 1
     for name, value in (("max_groups_contributed", groups), ("max_rows_per_group", rows)):
         if value is None:
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
             raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
     return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None, options.rows is not None)
+
+
+def _by_total(ask: AggregateAsk) -> bool:
+    """Whether what a unit brings is bounded whatever its number of rows."""
+    return (ask.auto and ask.card != "mean") or unit_total(ask) is not None
 
 
 def rows_in_group(statement: Statement, rel: Private) -> int | None:
