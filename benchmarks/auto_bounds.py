@@ -2,14 +2,16 @@
 
     python benchmarks/auto_bounds.py [--draws 200] [--folder build/bench/auto]
 
-Prints a Markdown table: relative errors over draws, of rows that people have many or few of, at epsilon 1. Each draw is the product's own path from exact
-sums to the answer: histogram, cap, noise; exact sums under a cap are read once, as they are the same in each draw.
+Prints a Markdown table: relative errors over draws, at epsilon 1. Each draw is the product's own path from exact sums to the answer: histogram, cap,
+noise; exact sums under a cap are read once, as they are the same in each draw.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpquery.engine import asking, capping, create_ledger, feeding, open_session
+from dpquery.engine import asking, capping, create_ledger, feeding, open_session, profile
 from dpquery.engine.session import Session
 from dpquery.mechanisms import SystemBits
 from dpquery.release import answer, noise
@@ -68,7 +70,7 @@ def opened(folder: Path, made: tuple[np.ndarray, np.ndarray]) -> Session:
     pq.write_table(pa.table({"id": np.arange(1, USERS + 1)}), folder / "buyers.parquet")
     schema = folder / "auto.yaml"
     schema.write_text(SCHEMA)
-    for old in folder.glob("auto.ledger*"):
+    for old in folder.glob("*.ledger*"):
         old.unlink()
     create_ledger(schema)
     return open_session(schema)
@@ -96,6 +98,39 @@ def drawn(session: Session, sql: str, draws: int, epsilon: str) -> tuple[list[fl
     return values, caps
 
 
+@dataclass
+class Profiled:
+    """Statements under caps that a profile chose: exact sums, read once for each cap."""
+
+    session: Session
+    known: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def caps(self, draws: int, epsilon: str) -> Iterator[dict[str, Decimal]]:
+        """What so many profiles of the table would write into the schema."""
+        table = self.session.schema.tables["orders"]
+        wanted = tuple(profile._wanted(table))
+        prepared = self.session._prepare(profile._text(table, wanted), asking.call(epsilon=epsilon, noise="laplace"), "duckdb")
+        exact = [self.session.backend.run(one.lowered, one.key_types, 1) for one in prepared.blocks]
+        for _ in range(draws):
+            found = {}
+            for one, block, sums in zip(wanted, prepared.blocks, exact, strict=True):
+                noisy = noise.add(sums, block.release, block.priced, SystemBits())
+                counts = [0] * profile.BINS
+                for (bin,), units in zip(noisy.keys, noisy.sums[0], strict=True):
+                    counts[int(str(bin))] = units
+                found[one.key] = profile._found(one, table, counts, float(block.priced.noises[0].parameter), 1.0).value
+            yield found
+
+    def answer(self, text: str, cap: Decimal) -> float:
+        """One release at epsilon 1 under the cap."""
+        sql = f"SELECT {text.format(f', contribution_bounds_per_group => (0, {cap})')} AS n FROM orders"
+        if sql not in self.known:
+            (block,) = self.session._prepare(sql, asking.call(epsilon="1"), "duckdb").blocks
+            self.known[sql] = block, self.session.backend.run(block.lowered, block.key_types, 1)
+        block, exact = self.known[sql]
+        return float(answer.columns(noise.add(exact, block.release, block.priced, SystemBits()), block.release)[0][2][0])
+
+
 def errors(values: list[float], true: float) -> str:
     off = np.abs(np.asarray(values) - true) / true * 100
     return (
@@ -106,12 +141,11 @@ def errors(values: list[float], true: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--profile", default="1", help="the epsilon of a profile, for all of its histograms together")
     parser.add_argument("--folder", type=Path, default=Path("build/bench/auto"))
     args = parser.parse_args()
-    print(
-        "| data | aggregate | bounds | median error | 95th percentile | RMSE | bias | caps, 5th to 95th percentile |\n|---|---|---|---|---|---|---|---|",
-        flush=True,
-    )
+    print("| data | aggregate | bounds | median error | 95th percentile | RMSE | bias | caps, 5th to 95th percentile |")
+    print("|---" * 8 + "|", flush=True)
     for called, make in DATA.items():
         made = make()
         true = {"COUNT(*)": float(len(made[0])), "SUM(amount)": float(made[1].sum())}
@@ -120,6 +154,13 @@ def main() -> None:
             values, caps = drawn(session, f"SELECT {text.format(', bounds => $$auto$$')} AS n FROM orders".replace("$$", "'"), args.draws, "1")
             ends = " to ".join(f"{end:,.0f}" for end in np.percentile(caps, [5, 95]))
             print(f"| {called} | {name} | auto | {errors(values, true[name])} | {ends} |", flush=True)
+        under = Profiled(session)
+        chosen = list(under.caps(args.draws, args.profile))
+        for name, text in ASKED.items():
+            own = [one["max_rows_per_group" if name == "COUNT(*)" else "most_per_unit"] for one in chosen]
+            ends = " to ".join(f"{end:,.0f}" for end in np.percentile([float(cap) for cap in own], [5, 95]))
+            values = [under.answer(text, cap) for cap in own for _ in range(5)]
+            print(f"| {called} | {name} | profile, epsilon {args.profile} | {errors(values, true[name])} | {ends} |", flush=True)
         session.close()
 
 
