@@ -131,10 +131,10 @@ def ladder(account: Account) -> tuple[Rung, ...]:
     rungs: list[Rung] = []
     for j in range(1, LADDER_RUNGS + 1) if top else ():
         rho, delta = LADDER_BASE * 2**j, Fraction(account.delta_conv) / (j * (j + 1))
-        epsilon = convert.epsilon_up(rho, delta)
+        epsilon = _of_rung(rho, delta)
         if epsilon is None:
             break
-        rungs.append(Rung(shown_up(rho), shown_up(epsilon), shown_up(delta), spent <= rho))
+        rungs.append(Rung(shown_up(rho), epsilon, shown_up(delta), spent <= rho))
         if rho >= max(top, spent):
             break
     return tuple(rungs)
@@ -200,6 +200,13 @@ def _short(amount: Decimal) -> str:
 def _converted(rho: Decimal, delta: Decimal) -> Fraction | None:
     """The epsilon of a rho at a delta, rounded up; None for infinite, which it also is where the delta says nothing (1 or more)."""
     return convert.epsilon_up(Fraction(max(rho, TINIEST) if rho else rho), Fraction(delta)) if delta < 1 else None
+
+
+@lru_cache(maxsize=1024)
+def _of_rung(rho: Fraction, delta: Fraction) -> Decimal | None:
+    """A rung's epsilon, rounded up as it is shown: the same at each look, as the ladder is fixed in advance."""
+    epsilon = convert.epsilon_up(rho, delta)
+    return None if epsilon is None else shown_up(epsilon)
 
 
 @lru_cache(maxsize=256)

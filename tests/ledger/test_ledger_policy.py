@@ -157,7 +157,11 @@ def test_a_rung_without_an_epsilon_ends_the_ladder(monkeypatch: pytest.MonkeyPat
     """No delta above 0 gives none; if one did, nothing would be read from there on."""
     given = iter([Fraction(1, 10), None])
     monkeypatch.setattr(policy.convert, "epsilon_up", lambda *_: next(given))
-    assert [rung.epsilon for rung in policy.ladder(account("3", "1e-6"))] == [Decimal("0.1")]
+    policy._of_rung.cache_clear()
+    try:
+        assert [rung.epsilon for rung in policy.ladder(account("3", "1e-6"))] == [Decimal("0.1")]
+    finally:
+        policy._of_rung.cache_clear()
 
 
 def test_words_of_a_refusal() -> None:
