@@ -26,7 +26,8 @@ def plan(ask: AggregateAsk, cap: Column, contributions: Contributions, rows_per_
     value = _share(ask, cap)
     within = Interval(Fraction(0) if not signed(ask) else -ONE, ONE)
     if ask.card == "mean":
-        return replace(mean.plan(replace(ask, argument=value, per_row=within), contributions, rows_per_unit))
+        made = mean.plan(replace(ask, argument=value, per_row=within), contributions, rows_per_unit)
+        return replace(made, notes=(NOTE, *(note for note in made.notes if not note.startswith("rows are clamped"))))
     kind = INTEGER if ask.card == "count" or ask.argument is None else ask.argument.type
     made = total.plan(replace(ask, argument=value, per_group=within), contributions, rows_per_unit)
     return replace(made, type=kind, notes=(NOTE, *made.notes))

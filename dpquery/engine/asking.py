@@ -38,6 +38,7 @@ class Call:
     confidence: Fraction | None = None
     noise: Mechanism | None = None
     error: tuple[Goal, ...] = ()
+    auto: bool = False
 
 
 class Wanted(TypedDict, total=False):
@@ -49,13 +50,21 @@ class Wanted(TypedDict, total=False):
     confidence: Amount | None
     noise: str | None
     error: Error | None
+    bounds: str | None
 
 
 def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
     epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
     confidence, noise, error = amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")), goals(wanted.get("error"))
-    return Call(epsilon, delta, rho, confidence, noise, error)
+    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")))
+
+
+def _auto(given: str | None) -> bool:
+    """Whether bounds that the statement does not write are chosen from the data."""
+    if given is not None and (not isinstance(given, str) or given.lower() != "auto"):
+        raise Refused("OPTION_VALUE", "bounds are 'auto', or written in the statement", instead="auto")
+    return given is not None
 
 
 def _noise(given: str | None) -> Mechanism | None:

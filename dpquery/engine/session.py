@@ -190,7 +190,7 @@ class Session:
         """Everything before the charge. Reads public tables only."""
         if not isinstance(sql, str) or not isinstance(dialect, str):
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
-        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params)
+        question = read_sql(sql, self.schema, dialect=dialect, now=datetime.now(UTC), parameters=params, auto=call.auto)
         whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
         goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         drafts = [block.draft for block in question.blocks]

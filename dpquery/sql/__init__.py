@@ -20,27 +20,38 @@ from dpquery.sql.question import question
 __all__ = ["read"]
 
 
-def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None, parameters: Given | None = None) -> Question:
-    """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
+def read(
+    text: str,
+    schema: Schema,
+    *,
+    dialect: str = "duckdb",
+    now: datetime.datetime | None = None,
+    parameters: Given | None = None,
+    auto: bool = False,
+) -> Question:
+    """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking.
+
+    `auto`: bounds that it does not write are chosen from the data.
+    """
     try:
-        return _read(text, schema, dialect, now, parameters)
+        return _read(text, schema, dialect, now, parameters, auto)
     except Refused as refused:
-        refused.rewritten = rewritten.statement(refused, text, lambda other: _reads(other, schema, dialect, now, parameters))
+        refused.rewritten = rewritten.statement(refused, text, lambda other: _reads(other, schema, dialect, now, parameters, auto))
         raise
 
 
-def _reads(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> bool:
+def _reads(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None, auto: bool) -> bool:
     try:
-        _read(text, schema, dialect, now, parameters)
+        _read(text, schema, dialect, now, parameters, auto)
     except Refused:
         return False
     return True
 
 
-def _read(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> Question:
+def _read(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None, auto: bool) -> Question:
     try:
         parsed = parse(text, dialect, parameters)
-        statement = Statement(schema, text, parsed.named, now, parsed.clauses)
+        statement = Statement(schema, text, parsed.named, now, parsed.clauses, auto=auto)
         return question(statement, parsed.tree)
     except RecursionError:
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None

@@ -53,6 +53,7 @@ class Statement:
     now: datetime.datetime | None = None
     clauses: Mapping[int, tuple[Option, ...]] = field(default_factory=dict)  # of OPTIONS, by the offset of their SELECT
     rows: int | None = None  # max_rows_per_group, where the statement sets it
+    auto: bool = False  # whether bounds that it does not write are chosen from the data
     origins: dict[int, Origin] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)  # private tables it reads, by name
     ids: Iterator[int] = field(default_factory=count)

@@ -136,7 +136,7 @@ def _block(
         warnings += grouping.alone(statement, keys, whole)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
     settings.check_shares(statement, chosen, asks)
-    asks = automatic.asked(asks, chosen.auto)
+    asks = automatic.asked(asks, chosen.auto or statement.auto)
     draft = Draft(
         input=whole.rel,
         keys=tuple(k.key for k in keys),

@@ -15,7 +15,7 @@ from dpquery.errors import Fault
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Filling, Join, Lookup, Private, output
-from dpquery.plan.release import Enforced, GroupCap, Idle, Key, KeySource, Release, ReleasedKeys
+from dpquery.plan.release import Clamp, Enforced, GroupCap, Idle, Key, KeySource, Release, ReleasedKeys
 from dpquery.plan.scalar import Column
 from dpquery.privacy import Facts, bound, enforced, lemmas, sensitivities
 from dpquery.privacy.later import any_cap, met_once
@@ -168,6 +168,17 @@ def test_c16_a_unit_reaches_the_claim_under_any_cap(cap: float | None) -> None:
     one, other = (run(release, Data({"orders": orders}, {str(name): [(cap,)]})).get((), [0])[0] for orders in (theirs, theirs + ours))
     assert abs(other - one) <= claim.linf
     assert (abs(other - one) == claim.linf) is (cap is not None and cap <= 150)
+
+
+@pytest.mark.lemma("C16")
+def test_c16_without_the_clamp_a_small_cap_breaks_the_claim() -> None:
+    release = in_units_of_a_cap()
+    (claim,) = sensitivities(enforced(release), Adjacency.ADD_REMOVE)
+    (part,) = release.table.parts
+    wide = replace(release, table=replace(release.table, parts=(replace(part, cell=Clamp(-(2**62), 2**62)),)))
+    orders = [{"oid": 1, "uid": 1, "item": "v", "amount": 50, "score": None}]
+    (name,) = {one.cap for one in release.aggregates}
+    assert run(wide, Data({"orders": orders}, {str(name): [(1.0,)]}))[()][0] > claim.linf
 
 
 @pytest.mark.lemma("C16")

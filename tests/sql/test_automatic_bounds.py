@@ -134,3 +134,17 @@ def test_an_error_asked_for_has_no_price_before_the_cap_is_known(con: dpquery.Co
     with pytest.raises(Refused) as caught:
         con.query("SELECT count(*, bounds => 'auto') AS n FROM orders", error=50)
     assert caught.value.code == "ERROR_DEPENDS"
+
+
+def test_a_call_may_ask_for_it_instead(con: dpquery.Connection) -> None:
+    plain, clause = "SELECT sum(k) AS s, count(*, contribution_bounds_per_group => (0, 9)) AS n FROM orders", "SELECT sum(k, bounds => 'auto') AS s"
+    wanted = con.explain(plain.replace("SELECT sum(k) AS s", clause)).as_dict()
+    assert con.explain(plain, bounds="auto").as_dict()["price"] == wanted["price"]
+    assert len(con.explain(plain, bounds="auto").as_dict()["tables"]) == len(wanted["tables"]) == 2
+    before = con.budget().entries
+    con.query(plain, bounds="auto")
+    con.query(plain.replace("SELECT sum(k) AS s", clause))
+    assert con.budget().entries == before + 1, "one question, however it is asked"
+    with pytest.raises(Refused) as caught:
+        con.explain(plain, bounds="some")
+    assert caught.value.code == "OPTION_VALUE"
