@@ -26,7 +26,7 @@ def spread(found: Spread) -> str:
 def _off(name: str, found: Off | None) -> str:
     if found is None:
         return f"{name} –"
-    share = f" = {100 * found.rmse / abs(found.mean):.2g} %" if found.mean else ""
+    share = f" = {number(100 * found.rmse / abs(found.mean))} %" if found.mean else ""
     return f"{name} {number(found.rmse)}{share} ({number(found.bias)})"
 
 
