@@ -68,7 +68,7 @@ def _answer(name: str, events: Any, users: Any, told: dict[str, Any]) -> Rows:
     for query in asks:
         for row in session.evaluate(query, share).collect():
             found.setdefault(tuple(row[key] for key in by), []).append(row[len(by)])
-    return [(key, values) for key, values in found.items()]
+    return list(found.items())
 
 
 def _by_groups(name: str, by: list[str], session: Any, told: dict[str, Any], groups: int, rows: int) -> list[Any]:
