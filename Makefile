@@ -9,7 +9,7 @@ IN_MEMORY := there=$$(mktemp -d $(MEMORY)) && trap 'rm -rf "$$there"' EXIT && TM
 LAYERS := tests/audit tests/mechanisms tests/privacy/test_mutants.py tests/statements/test_statement_mutants.py  # short, in make audit too
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs tpc fingerprints bench clean
+.PHONY: help install demo test test-all coverage mutants audit fuzz lint format types imports docs tpc fingerprints bench bench-peers bench-parts clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,8 +78,16 @@ tpc: $(READY)  ## ask the questions of TPC-H and TPC-DS at epsilon 1, for minute
 fingerprints: $(READY)  ## write the fingerprints of the lemmas, after their proofs were read again
 	$(BIN)/python tests/privacy/fingerprints.py
 
-bench: $(READY)  ## measure against plain DuckDB
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+bench: $(READY)  ## measure against plain DuckDB and against peers, for an hour or more, and write benchmarks/results/ (BENCH="--quick": minutes)
+	@$(BIN)/python -c 'import matplotlib' 2>/dev/null || $(BIN)/python -m pip install --quiet 'matplotlib>=3.9'
+	$(BIN)/python benchmarks/run.py $(BENCH)
+
+bench-peers: $(READY)  ## install the peers into build/bench/peers/, which make bench does otherwise
+	$(BIN)/python benchmarks/run.py --install
+
+bench-parts: $(READY)  ## measure single parts: the ledger, noise, quantiles, what a statement costs before it runs
+	@for file in benchmarks/core.py benchmarks/ledger.py benchmarks/quantiles.py benchmarks/sampler.py; do \
+	  echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean:  ## remove the demo and all caches; keeps the virtual environment
 	rm -rf demo .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -65,6 +65,7 @@ class Connection:
         confidence: Amount | None = None,
         noise: str | None = None,
         error: Error | None = None,
+        bounds: str | None = None,
         fresh: bool = False,
     ) -> Result:
         """The noisy answer, after its price was charged.
@@ -75,10 +76,11 @@ class Connection:
         `epsilon` (or `rho`) and `delta` are the price of the whole statement; without them the schema's `per_query` decides. `params` are the
         values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. `noise` is laplace or gaussian; without
         it the one that errs least is taken, with a PriceWarning before the first charge that has no finite epsilon. `error`, in place of a price,
-        is how far off the answer may be (50, "5% of 20000", {"n": 50}): the least price for that is found and charged. Raises Refused
-        or OverBudget before anything is charged, and Fault, whose `entry` is set where the price had been charged.
+        is how far off the answer may be (50, "5% of 20000", {"n": 50}): the least price for that is found and charged. `bounds="auto"`
+        chooses bounds of COUNT, SUM and AVG that the statement does not write from the data, within its price. Raises Refused or OverBudget
+        before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        price = _price(epsilon, delta, rho, confidence, noise, error)
+        price = _price(epsilon, delta, rho, confidence, noise, error, bounds)
         return Result(self._open.query(_text(sql), dialect=dialect, params=params, fresh=fresh, notice=_noticed, **price))
 
     def explain(
@@ -93,14 +95,27 @@ class Connection:
         confidence: Amount | None = None,
         noise: str | None = None,
         error: Error | None = None,
+        bounds: str | None = None,
     ) -> Explanation:
         """Price, split, sensitivity, noise and expected error of a statement, and what it would cost this account now (`now`).
 
         No private row is read and nothing is charged.
         """
-        price = _price(epsilon, delta, rho, confidence, noise, error)
+        price = _price(epsilon, delta, rho, confidence, noise, error, bounds)
         found = self._open.explain(_text(sql), dialect=dialect, params=params, **price)
         return Explanation(**_fields(found))
+
+    def profile(self, table: str, *, epsilon: Amount | None = None, target: Amount | None = None, write: bool = True) -> dict[str, Any]:
+        """Caps and bounds of a private table, chosen once from noisy histograms; the price is charged. `target` is the epsilon of later statements.
+
+        They are written into the schema file with their origin, unless `write=False`; connections made after that know them.
+        """
+        from dpquery.engine import profile as profiling
+
+        found = profiling.profile(self._open, _text(table), epsilon, target)
+        if write:
+            profiling.write(self._open.schema.file, found)
+        return found.as_dict()
 
     def budget(self) -> Budget:
         """What this analyst's account has spent and what it has left."""
@@ -200,9 +215,15 @@ def _shown(lines: pages.Lines) -> str:
 
 
 def _price(
-    epsilon: Amount | None, delta: Amount | None, rho: Amount | None, confidence: Amount | None, noise: str | None, error: Error | None
+    epsilon: Amount | None,
+    delta: Amount | None,
+    rho: Amount | None,
+    confidence: Amount | None,
+    noise: str | None,
+    error: Error | None,
+    bounds: str | None = None,
 ) -> engine.Wanted:
-    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": error}
+    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": error, "bounds": bounds}
 
 
 def _noticed(text: str) -> None:

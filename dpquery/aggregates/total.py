@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from dpquery.aggregates import linear
@@ -10,7 +11,7 @@ from dpquery.aggregates.card import Card, Planned
 from dpquery.aggregates.grid import cell_units, clamped, fits, grid, not_zero, plain, row_units
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.release import WEIGHT_BITS, Additive, Clamp, Part, Units
-from dpquery.plan.scalar import Interval, Scalar
+from dpquery.plan.scalar import Column, Interval, Scalar
 
 
 def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | None) -> Planned:
@@ -22,9 +23,19 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
         return _weighed(ask, argument, rows, contributions.weights)
     if ask.per_group is not None:
         return _per_group(ask, argument, rows, ask.per_group)
+    declared = None if contributions.rows_given else unit_total(ask)
+    if declared is not None:
+        made = _per_group(ask, argument, rows, declared)
+        ends = "" if made.bounds is None else f"[{plain(made.bounds.low)}, {plain(made.bounds.high)}]"
+        return replace(made, cuts=(f"a unit's sum in a group is clamped to {ends} (most_per_unit)", *made.cuts))
     if rows is None:
         raise missing(ask)
     return _per_row(ask, argument, rows, contributions, rows_per_unit)
+
+
+def unit_total(ask: AggregateAsk) -> Interval | None:
+    """The declared clamp of what a unit's values of this column add up to; None where the statement bounds rows itself."""
+    return ask.argument.total if ask.card == "total" and ask.per_row is None and isinstance(ask.argument, Column) else None
 
 
 def _per_row(ask: AggregateAsk, argument: Scalar, rows: Interval, contributions: Contributions, rows_per_unit: int | None) -> Planned:

@@ -106,7 +106,7 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
         s = f"(2 * {s} - ({centre:d})::HUGEINT * {n})"
     match part.cell:
         case Clamp(low=low, high=high):
-            return _clamped(s, n, rows, low, high)
+            return _clamped(s, n, rows, low, high, _sums_and_counts(part))
         case HeavyMean(rows=most, width=width):
             # `//` truncates towards zero. The divisor is never 0, with or without the condition, which only saves divisions.
             scaled = f"CASE WHEN {n} > {most:d} THEN ({s})::HUGEINT * {most:d} // greatest({n}, {most:d}) ELSE coalesce({s}, 0) END"
@@ -130,12 +130,13 @@ def _centre(part: Part, rows: Addend) -> int | None:
     return rows.low + rows.high if isinstance(part.row, Units) and part.row.centred else None
 
 
-def _clamped(s: str, n: str, rows: Addend, low: int, high: int) -> Bounded:
+def _clamped(s: str, n: str, rows: Addend, low: int, high: int, counted: bool) -> Bounded:
     """The sum clamped; a cell without a counted row adds 0, not `low`."""
     if rows.counts and low == 0 <= high:
         return Bounded(f"least({s}, {high:d})", CellBound(0, high))  # a count is never below 0
     clamp = _fitted(f"least(greatest({s}, {low:d}), {high:d})", max(abs(low), abs(high)))
-    text = clamp if rows.text is None else f"CASE WHEN {n} > 0 THEN {clamp} ELSE 0 END"
+    some = f"{n} > 0" if rows.counts or counted else f"{s} IS NOT NULL"  # a sum of no row is NULL: its rows need no count
+    text = clamp if rows.text is None else f"CASE WHEN {some} THEN {clamp} ELSE 0 END"
     return Bounded(text, CellBound(low, high))
 
 
@@ -192,12 +193,19 @@ def products(parts: Sequence[Part], rows: Sequence[Addend], places: Sequence[Pla
     return [item for own, text in texts.items() for item in (f"coalesce(sum({text}), 0) AS q{_both(own)}", f"count({text}) AS m{_both(own)}")]
 
 
-def gathered(rows: Sequence[Addend]) -> list[str]:
+def gathered(rows: Sequence[Addend], parts: Sequence[Part], places: Sequence[Places]) -> list[str]:
     """The sums and counts of a unit's rows that the cells are made of."""
     items = ["count(*) AS n"] if any(r.text is None for r in rows) else []
+    counted = {place for part, own in zip(parts, places, strict=True) if _sums_and_counts(part) for place in own}
     for place, r in enumerate(rows):
         if r.text is not None:
-            items.append(f"count(x{place}) AS n{place}")
+            if r.counts or place in counted:
+                items.append(f"count(x{place}) AS n{place}")
             if not r.counts:
                 items.append(f"sum(x{place}) AS s{place}")
     return items
+
+
+def _sums_and_counts(part: Part) -> bool:
+    """Whether the cell of a sum needs the number of its rows too: all but a plain sum that is clamped."""
+    return not (isinstance(part.cell, Clamp) and isinstance(part.row, Units) and not part.row.centred)

@@ -14,7 +14,21 @@ from dpquery.cli import failure, stream
 from dpquery.cli.account import account
 from dpquery.cli.books import ledgers
 from dpquery.cli.budget import budgets
-from dpquery.cli.options import Analyst, Confidence, Delta, Dialect, Epsilon, ErrorGoal, LedgerPlace, Noise, PageFormat, Param, Rho, SchemaFile
+from dpquery.cli.options import (
+    Analyst,
+    Bounds,
+    Confidence,
+    Delta,
+    Dialect,
+    Epsilon,
+    ErrorGoal,
+    LedgerPlace,
+    Noise,
+    PageFormat,
+    Param,
+    Rho,
+    SchemaFile,
+)
 from dpquery.cli.output import Format, Page
 from dpquery.cli.params import given, wanted
 from dpquery.cli.statement import statement
@@ -112,6 +126,7 @@ def query(
     confidence: Confidence = None,
     noise: Noise = None,
     error: ErrorGoal = None,
+    bounds: Bounds = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     fresh: Fresh = False,
@@ -122,7 +137,7 @@ def query(
     from dpquery.cli import output, progress
 
     text, params = statement(sql, file), given(param)
-    price = wanted(epsilon, delta, rho, confidence, noise, error)
+    price = wanted(epsilon, delta, rho, confidence, noise, error, bounds)
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, dialect=dialect, params=params, fresh=fresh, progress=line, notice=_before, **price)
@@ -142,6 +157,7 @@ def explain(
     confidence: Confidence = None,
     noise: Noise = None,
     error: ErrorGoal = None,
+    bounds: Bounds = None,
     dialect: Dialect = "duckdb",
     param: Param = None,
     form: PageFormat = Page.TABLE,
@@ -153,10 +169,34 @@ def explain(
     from dpquery.display import pages
 
     text, params = statement(sql, file), given(param)
-    price = wanted(epsilon, delta, rho, confidence, noise, error)
+    price = wanted(epsilon, delta, rho, confidence, noise, error, bounds)
     with _session(schema, analyst, ledger) as session:
         found = session.explain(text, dialect=dialect, params=params, **price)
     output.page(form, found.as_dict(), pages.explanation(found))
+
+
+@app.command()
+def profile(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A private table.")],
+    schema: SchemaFile,
+    ledger: LedgerPlace = None,
+    analyst: Analyst = None,
+    epsilon: Epsilon = None,
+    dry: Annotated[bool, typer.Option("--print", help="Show what was chosen, and leave the schema as it is.")] = False,
+    form: PageFormat = Page.TABLE,
+) -> None:
+    """Choose caps and bounds of a table, and charge their price.
+
+    From noisy histograms, once; written into the schema with their origin."""
+    from dpquery.cli import output
+    from dpquery.display import profiled
+    from dpquery.engine import profile as profiling
+
+    with _session(schema, analyst, ledger) as session:
+        found = profiling.profile(session, table, epsilon)
+    if not dry:
+        profiling.write(schema, found)
+    output.page(form, found.as_dict(), profiled.page(found))
 
 
 @app.command()

@@ -24,6 +24,7 @@ Delta = Annotated[str | None, typer.Option(help="The delta of the whole statemen
 Rho = Annotated[str | None, typer.Option(help="The price in zCDP instead of epsilon.", metavar="R")]
 Confidence = Annotated[str | None, typer.Option(help="The confidence level of the error bars.  [default: 0.95]", metavar="C", show_default=False)]
 Noise = Annotated[str | None, typer.Option(help="laplace or gaussian.  [default: the one that errs least]", metavar="NAME", show_default=False)]
+Bounds = Annotated[str | None, typer.Option(help="auto: chosen from the data where the statement writes none.", metavar="auto", show_default=False)]
 ERROR = "Instead of a price, how far off the answer may be: 50, '5% of 20000', '5% of orders.amount'; with NAME= one column of it."
 ErrorGoal = Annotated[list[str] | None, typer.Option("--error", help=ERROR, metavar="ERROR")]
 Dialect = Annotated[str, typer.Option(help="duckdb, bigquery, snowflake, postgres, spark or trino.", metavar="NAME")]

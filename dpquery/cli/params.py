@@ -85,10 +85,17 @@ def _guessed(text: str) -> object:
 
 
 def wanted(
-    epsilon: str | None, delta: str | None, rho: str | None, confidence: str | None, noise: str | None, errors: Sequence[str] | None
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    confidence: str | None,
+    noise: str | None,
+    errors: Sequence[str] | None,
+    bounds: str | None = None,
 ) -> Wanted:
     """What the options of a price say. Refused where errors are none."""
-    return {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": _goals(errors)}
+    found: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": _goals(errors)}
+    return {**found, "bounds": bounds}
 
 
 def _goals(words: Sequence[str] | None) -> str | dict[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +18,7 @@ from dpquery.schema.model import Schema
 from dpquery.values.types import LEAST_AMOUNT
 
 LARGEST_EPSILON = Fraction(50)
+CHOICE = Fraction(1, 10)  # of a release's price, for the histograms from which its caps are chosen
 LEAST_DOUBT = Fraction(1, 10**100)  # of an error bar: what is left of 1 stays far above the least double, split among many outputs too
 PRICES: tuple[Literal["epsilon"], Literal["delta"], Literal["rho"]] = ("epsilon", "delta", "rho")
 NAMED = {
@@ -40,6 +41,7 @@ class Call:
     confidence: Fraction | None = None
     noise: Mechanism | None = None
     error: tuple[Goal, ...] = ()
+    auto: bool = False
 
 
 class Wanted(TypedDict, total=False):
@@ -51,13 +53,21 @@ class Wanted(TypedDict, total=False):
     confidence: Amount | None
     noise: str | None
     error: Error | None
+    bounds: str | None
 
 
 def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
     epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
     confidence, noise, error = amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")), goals(wanted.get("error"))
-    return Call(epsilon, delta, rho, confidence, noise, error)
+    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")))
+
+
+def _auto(given: str | None) -> bool:
+    """Whether bounds that the statement does not write are chosen from the data."""
+    if given is not None and (not isinstance(given, str) or given.lower() != "auto"):
+        raise Refused("OPTION_VALUE", "bounds are 'auto', or written in the statement", instead="auto")
+    return given is not None
 
 
 def _noise(given: str | None) -> Mechanism | None:
@@ -107,15 +117,30 @@ def _share(question: Question, parts: Sequence[Ask]) -> Position | None:
 
 
 def _asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[Ask, ...]]:
-    options, paying = [_named(block.options, given.noise) for block in question.blocks], [block.pays for block in question.blocks]
-    whole = ask(_whole(options, paying, question.outermost, schema), given, schema)
+    blocks = [block for block in question.blocks if not block.serves]
+    outermost = None if question.outermost is None else blocks.index(question.blocks[question.outermost])
+    options, paying = [_named(block.options, given.noise) for block in blocks], [block.pays for block in blocks]
+    whole = ask(_whole(options, paying, outermost, schema), given, schema)
     if len(options) == 1:
-        return whole, (whole,)
-    parts = _parts(options, paying, question.outermost, whole)
-    return whole, tuple(
-        replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
-        for one, (epsilon, rho) in zip(options, parts, strict=True)
-    )
+        return whole, _served(question, {blocks[0].name: whole})
+    parts = _parts(options, paying, outermost, whole)
+    own = {
+        block.name: replace(whole, epsilon=epsilon, rho=rho, noise=one.noise, selection=one.selection, selection_epsilon=one.selection_epsilon)
+        for block, one, (epsilon, rho) in zip(blocks, options, parts, strict=True)
+    }
+    return whole, _served(question, own)
+
+
+def _served(question: Question, own: Mapping[str, Ask]) -> tuple[Ask, ...]:
+    """Each release's part of the price, where those that choose caps for another take theirs from its part, in equal shares."""
+    serving = [block.serves for block in question.blocks]
+    found = []
+    for block in question.blocks:
+        mine = own[block.serves or block.name]
+        part = CHOICE / serving.count(block.serves) if block.serves else 1 - CHOICE if block.name in serving else Fraction(1)
+        made = replace(mine, epsilon=mine.epsilon and mine.epsilon * part, rho=mine.rho and mine.rho * part)
+        found.append(replace(made, selection=None, selection_epsilon=None) if block.serves else made)
+    return tuple(found)
 
 
 def _named(options: Options, noise: Mechanism | None) -> Options:

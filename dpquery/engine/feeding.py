@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.public import fanout, filled, released_list, standing
+from dpquery.engine import capping
 from dpquery.errors import Fault
+from dpquery.plan.draft import Feed
 from dpquery.plan.extent import numbers
 from dpquery.plan.rel import Lookup, Public, publics, walk
 from dpquery.plan.release import ListedKeys, Release, ReleasedKeys
@@ -35,17 +37,23 @@ def fed(prepared: Prepared, block: Ready, noisy: Mapping[str, Noisy], backend: B
     if not block.feeds:
         return Fed(block.lowered, block.release)
     tables = {**prepared.opened, **{one.name: prepared.columns(one, noisy[one.name]) for one in prepared.blocks if one.name in noisy}}
-    found = {feed: post.rows(feed, tables, limits) for feed in block.feeds}
+    capped = {feed: capping.cap(feed, block, prepared, noisy) for feed in block.feeds if feed.cap is not None}
+    found = {feed: ([(float(capped[feed].value),)], True) if feed in capped else post.rows(feed, tables, limits) for feed in block.feeds}
     given = {public.name: public for public in standing([one.draft for one in prepared.question.blocks])}
     given |= {feed.public: filled(given[feed.public], rows) for feed, (rows, _) in found.items()}
     backend.prepare(list(given.values()))
     _check(block, backend)
     said = [*answer.unfed({feed: rows for feed, (rows, _) in found.items()})]
+    said += [capping.said(_label(block, feed), one) for feed, one in capped.items()]
     if not all(whole for _, whole in found.values()):
         said.append(f"A list of released values has more than {post.MOST_FED:,} rows: the first of them are read.")
     if not isinstance(block.release.keys, ReleasedKeys):
         return Fed(block.lowered, block.release, tuple(said))
     return _with_keys(prepared, block, block.release.keys, given, backend, said)
+
+
+def _label(block: Ready, feed: Feed) -> str:
+    return next(one.label for one in block.release.aggregates if one.cap == feed.public)
 
 
 def _with_keys(prepared: Prepared, block: Ready, keys: ReleasedKeys, given: Mapping[str, Public], backend: Backend, said: list[str]) -> Fed:

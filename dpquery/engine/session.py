@@ -17,7 +17,7 @@ from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import check_products, facts, handed_over
 from dpquery.backends.source import Identity
-from dpquery.engine import aim, asking, cost, data, ending, explained, feeding, pace, recall, receipt
+from dpquery.engine import aim, asking, capping, cost, data, ending, explained, feeding, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.goal import allowed
 from dpquery.engine.pace import Clock, Pace
@@ -202,7 +202,7 @@ class Session:
             return prepared(sql)
 
     def _prepared(self, sql: str, call: asking.Call, dialect: str, params: Given | None, room: Room | None) -> Prepared:
-        question = plainly(sql, self.schema, dialect, datetime.now(UTC), params)
+        question = plainly(sql, self.schema, dialect, datetime.now(UTC), params, call.auto)
         whole, asks = asking.asks(question, aim.first(call, question, self.schema) if call.error else call, self.schema)
         goals = {one.column: allowed(one, self.schema, lambda scale: self._seen(scale, dialect)) for one in call.error}
         drafts = [block.draft for block in question.blocks]
@@ -305,6 +305,7 @@ class Session:
     def _finish(
         self, noisy: Mapping[str, Noisy], told: Mapping[str, None], prepared: Prepared, entry: Entry, record: Mapping[str, JSON], ledger: Ledger
     ) -> Answer:
+        prepared = replace(prepared, blocks=tuple(capping.fitted(block, prepared, noisy, told) for block in prepared.blocks))
         columns = {**prepared.opened, **{block.name: prepared.columns(block, noisy[block.name]) for block in prepared.blocks}}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpquery.errors import Position
 from dpquery.plan.rel import Filling, Private, Public
 from dpquery.plan.release import Key, KeySource, Mechanism
-from dpquery.plan.scalar import Interval, Scalar
+from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Type, Value
 
 
@@ -22,7 +22,8 @@ class AggregateAsk:
     argument. `fractions` say which quantiles it is, `listed` as a list; `discrete`: one of the values, of two `upper` the greater. `values` are those
     that may be the most frequent one. Dates and timestamps have quantiles of their days or microseconds since 1970; `moment` is then the type of the
     result, in which 1 of these is worth `unit`. `doubt` is how often the error bar of a quantile that is chosen by rank may miss it. `name` is its
-    column in the noisy table.
+    column in the noisy table. `auto`: its bounds are chosen from the data, by a release of their own, whose result will be `cap`: bounds are in units
+    of that.
     """
 
     name: str
@@ -43,6 +44,8 @@ class AggregateAsk:
     doubt: Fraction = Fraction(1, 20)
     moment: Type | None = None
     unit: int = 1
+    auto: bool = False
+    cap: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +200,25 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class Cap:
+    """How a cap follows from a histogram: bin k of the released table `histogram`, counted from 0, ends at 2^(lowest + k/4), up to `bins` of them.
+
+    `whole`: of rows that are counted. `ask` is the aggregate that is capped, in the release that reads it.
+    """
+
+    histogram: str
+    ask: str
+    lowest: int
+    bins: int
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Feed:
     """Released values that a later release reads: `sql` over the noisy `tables`, with a column of each of the `types`.
 
     In the plan they are the rows of the public relation `public`: one at most, or different ones. `label` is the analyst's text of a value.
+    With `cap` it is the cap that is chosen from a histogram, of which `sql` only says the columns.
     """
 
     public: str
@@ -209,13 +227,15 @@ class Feed:
     filling: Filling
     tables: tuple[str, ...] = ()
     label: str = ""
+    cap: Cap | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
-    `feeds` are the released values that it reads, `places` where its OPTIONS name what.
+    `feeds` are the released values that it reads, `places` where its OPTIONS name what. One that `serves` another chooses a cap for it, and is paid
+    from its price.
     """
 
     name: str
@@ -223,6 +243,7 @@ class Block:
     options: Options
     feeds: tuple[Feed, ...] = ()
     places: Mapping[str, Position] = field(default_factory=dict)
+    serves: str = ""
 
     @property
     def pays(self) -> bool:

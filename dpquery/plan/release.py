@@ -302,7 +302,8 @@ class Aggregate:
 
     `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
     bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
-    `quantile` which one it is, `values` what is counted, of which the most frequent one is shown.
+    `quantile` which one it is, `values` what is counted, of which the most frequent one is shown. With `cap`, a relation that
+    holds a released value, step and bounds are in units of that.
     """
 
     name: str
@@ -318,6 +319,7 @@ class Aggregate:
     less: tuple[int, ...] = ()
     quantile: Quantile | None = None
     values: tuple[Value, ...] = ()
+    cap: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Column:
 
     `declared` is the interval of the schema: a wish, never believed, only the default of a clamp.
     `values` is the declared list of the schema: a default key list. `public` names the public relation it comes from, if any. `step` is the
-    declared grid of a FLOAT column.
+    declared grid of a FLOAT column, `total` the default clamp of what one unit's values add up to.
     """
 
     id: int
@@ -43,6 +43,7 @@ class Column:
     public: str | None = None
     nullable: bool = True
     step: Fraction | None = None
+    total: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

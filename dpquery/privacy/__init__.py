@@ -9,7 +9,7 @@ cost.py           P  noise and price
 together.py       P  several releases of one statement
 """
 
-from dpquery.privacy.contribution import Sensitivity, enforced, sensitivities
+from dpquery.privacy.contribution import Sensitivity, enforced, groups_of_a_unit, sensitivities
 from dpquery.privacy.cost import Priced, calibrate, reprice
 from dpquery.privacy.nearer import settled
 from dpquery.privacy.resolve import Facts, bound, lemmas, warnings
@@ -24,6 +24,7 @@ __all__ = [
     "bound",
     "calibrate",
     "enforced",
+    "groups_of_a_unit",
     "lemmas",
     "price",
     "reprice",

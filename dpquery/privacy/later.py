@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpquery.errors import Fault
-from dpquery.plan.rel import Filling, Lookup
+from dpquery.plan.rel import Filling, Lookup, walk
 from dpquery.plan.release import GroupCap, Idle, Release, ReleasedKeys
 from dpquery.plan.scalar import conjuncts, equated
 
@@ -43,3 +43,22 @@ def any_list(release: Release) -> str:
     if isinstance(release.keys, ReleasedKeys) and isinstance(bounding, GroupCap) and bounding.idle in (Idle.ALL_KEYS, Idle.NO_KEYS):
         raise Fault("PLAN_BROKEN", "a cap on groups is left out for the sake of a list that is not known (C15)")
     return "C15"
+
+
+def any_cap(release: Release) -> tuple[str, ...]:
+    """C16. Where aggregates are in units of a cap that an earlier part of the statement releases, claims hold for every cap.
+
+    Given   aggregates whose cap is the one column of a relation that is filled later with one row at most (L25), a number above 0 or NULL.
+    Claim   the cells of their parts lie in the bounds of C2, which no cap enters, and so C4 to C8 and the price are the same whatever it is. What is
+            released times the cap is a function of released values.
+    Proof   Given what was released before, the cap is a constant, the same for neighbours (P8). x / cap is then an expression of the unit's own row
+            (L4), whose grid and clamps are whole numbers in the plan, fixed beforehand (C2): however small the cap is, no cell leaves them. The
+            noise is of that grid. Times the cap, the noisy integer is what both noisy releases make of each other (Dwork and Roth, 2.1).
+    Tight   A cap far below the values: test_c16_a_unit_reaches_the_claim_under_any_cap
+    Source  Dwork and Roth 2014, proposition 2.1 and theorem 3.16; docs/pitfalls.md A3, C3.
+    """
+    caps = {one.cap for one in release.aggregates if one.cap is not None}
+    rows = {rel.public.name: rel for rel in walk(release.table.input) if isinstance(rel, Lookup)}
+    if any(name not in rows or rows[name].public.filled is not Filling.ROW or len(rows[name].public.columns) != 1 for name in caps):
+        raise Fault("PLAN_BROKEN", "a cap is not one released value (C16)")
+    return ("C16",) if caps else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import assert_never
 
-from dpquery.aggregates import CARDS, Planned
+from dpquery.aggregates import CARDS, Planned, scaled
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.extent import numbers
@@ -32,7 +32,7 @@ from dpquery.plan.release import (
 )
 from dpquery.plan.scalar import Call, Column, columns, conjuncts
 from dpquery.privacy.contribution import enforced, sensitivities
-from dpquery.privacy.later import any_list
+from dpquery.privacy.later import any_cap, any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
 from dpquery.privacy.rows import rows_per_unit
 from dpquery.values.types import Adjacency, Value
@@ -102,6 +102,7 @@ def lemmas(release: Release) -> tuple[str, ...]:
     found.update(s.lemma for each in (bounds, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
     if release.modal:
         found.add("C11")
+    found.update(any_cap(release))
     match release.keys:
         case PrivateKeys():
             found.update(("C8", "P5"))
@@ -230,6 +231,8 @@ def _planned(ask: AggregateAsk, contributions: Contributions, rel: Private) -> P
     """What the ask's card makes of it; a count of distinct units is one of all rows, where the column that it names is the unit of each."""
     if ask.card == "units" and isinstance(ask.argument, Column) and ask.argument.id in owning(rel):
         ask = replace(ask, argument=None)
+    if ask.cap is not None:
+        return scaled.plan(ask, ask.cap, contributions, rows_per_unit(rel))
     return CARDS[ask.card].plan(ask, contributions, rows_per_unit(rel))
 
 
@@ -237,7 +240,8 @@ def _aggregate(ask: AggregateAsk, found: Planned, places: Mapping[Part, int]) ->
     """The aggregate, with its parts numbered as the release has them."""
     own = tuple(places[part] for part in found.parts)
     more = found.notes, found.cuts, found.less, found.quantile, found.values
-    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more)
+    cap = None if ask.cap is None else ask.cap.public
+    return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more, cap)
 
 
 def _listed(draft: Draft, facts: Facts) -> int | None:

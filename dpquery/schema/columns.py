@@ -46,7 +46,20 @@ def column(name: str, part: ColumnPart, where: Where, path: tuple[str | int, ...
     _bounds(kind, part, fail)
     _step(kind, part, fail)
     values = None if part.values is None else _values(kind, part, fail)
-    return Column(name=name, type=kind, lower=part.lower, upper=part.upper, step=part.step, values=values, unique=part.unique)
+    most = part.most_per_unit
+    if most is not None and (not kind.numeric or most <= 0):
+        raise fail("BAD_BOUNDS", "is what numbers of a unit add up to at most, above 0", "most_per_unit")
+    return Column(
+        name=name,
+        type=kind,
+        lower=part.lower,
+        upper=part.upper,
+        step=part.step,
+        values=values,
+        unique=part.unique,
+        most_per_unit=most,
+        origin=part.origin,
+    )
 
 
 def digits(number: Decimal) -> int:

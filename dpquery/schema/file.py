@@ -187,6 +187,10 @@ class ColumnPart(Part):
     upper: Number | None = Field(default=None, description="Greatest value of a number; greater ones are clamped to it. Needs `lower`.")
     step: Number | None = Field(default=None, description="The grid that values of a number are rounded to, such as 0.01.")
     values: list[Item] | None = Field(default=None, description="All values the column may have: public group keys. With null, NULL is one.")
+    most_per_unit: Number | None = Field(
+        default=None, description="What one unit's values add up to in a group is clamped to it, either way: a sum needs no limit on rows then."
+    )
+    origin: Line | None = Field(default=None, description="Where the bounds come from, in words: `dpquery profile` writes its release here.")
     unique: Flag = Field(default=False, description="No two rows have the same value and none is NULL; checked when the data is registered.")
 
 
@@ -207,6 +211,7 @@ class ContributionPart(Part):
     max_groups_contributed: Count | None = Field(default=None, description="The most groups of a GROUP BY that one unit may be in.")
     max_rows_per_group: Count | None = Field(default=None, description="The most rows of one unit that count in one group.")
     join_rows_per_unit: Count | None = Field(default=None, description="The most rows of one unit on a side of a private-private join (1,000).")
+    origin: Line | None = Field(default=None, description="Where the limits come from, in words: `dpquery profile` writes its release here.")
 
 
 class CsvPart(Part):

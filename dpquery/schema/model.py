@@ -27,6 +27,8 @@ class Column(Model):
     step: Decimal | None = None
     values: tuple[Value, ...] | None = None
     unique: bool = False
+    most_per_unit: Decimal | None = None
+    origin: str | None = None
 
 
 class ViaUnit(Model):
@@ -43,6 +45,7 @@ class Contribution(Model):
     max_groups_contributed: int | None = None
     max_rows_per_group: int | None = None
     join_rows_per_unit: int | None = None
+    origin: str | None = None
 
 
 class CsvFormat(Model):

@@ -22,10 +22,21 @@ from dpquery.sql.question import question
 __all__ = ["offered", "plainly", "read"]
 
 
-def read(text: str, schema: Schema, *, dialect: str = "duckdb", now: datetime.datetime | None = None, parameters: Given | None = None) -> Question:
-    """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking."""
-    with offered(text, dialect, lambda other: plainly(other, schema, dialect, now, parameters)):
-        return plainly(text, schema, dialect, now, parameters)
+def read(
+    text: str,
+    schema: Schema,
+    *,
+    dialect: str = "duckdb",
+    now: datetime.datetime | None = None,
+    parameters: Given | None = None,
+    auto: bool = False,
+) -> Question:
+    """The statement, read in full. Raises Refused, and nothing else, for whatever cannot be answered; `now` is the time of asking.
+
+    `auto`: bounds that it does not write are chosen from the data.
+    """
+    with offered(text, dialect, lambda other: plainly(other, schema, dialect, now, parameters, auto)):
+        return plainly(text, schema, dialect, now, parameters, auto)
 
 
 @contextmanager
@@ -47,11 +58,11 @@ def offered(text: str, dialect: str, attempt: Callable[[str], object]) -> Iterat
         raise
 
 
-def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None) -> Question:
+def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None, auto: bool) -> Question:
     """The statement, read in full; what refuses it offers no other one."""
     try:
         parsed = parse(text, dialect, parameters)
-        statement = Statement(schema, text, parsed.named, now, parsed.clauses)
+        statement = Statement(schema, text, parsed.named, now, parsed.clauses, auto=auto)
         return question(statement, parsed.tree)
     except RecursionError:
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None

@@ -17,7 +17,7 @@ from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar, conjuncts
 from dpquery.privacy.locality import owning
-from dpquery.sql import edges, modes, quantiles
+from dpquery.sql import automatic, edges, modes, quantiles
 from dpquery.sql.bins import moments
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
@@ -43,7 +43,7 @@ GREATEST_BOUND = Fraction(10) ** 300  # as in the schema: what a double holds, w
 DAYS = "the number of a day, date_diff('day', DATE '2000-01-01', x), and DATE '2000-01-01' + CAST(v AS INTEGER) of the result v"
 MOMENTS_BOUNDED = "contribution_bounds_per_row => (DATE '2024-01-01', DATE '2024-12-31')"
 MICROSECOND = datetime.timedelta(microseconds=1)
-ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format")
+ARGUMENTS = ("contribution_bounds_per_group", "contribution_bounds_per_row", "epsilon", "report_format", "bounds")
 
 
 def unit_columns(rel: Private) -> frozenset[int]:
@@ -86,6 +86,7 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
         upper=argument.upper,
         values=argument.values,
         moment=argument.moment,
+        auto=_auto(statement, card, named),
     )
     return found if bounded else _of_moments(statement, found, inner, named, rel)
 
@@ -315,6 +316,19 @@ def _bounds(statement: Statement, node: exp.Expr, named: Mapping[str, Option], n
             return Interval(low, high)
         case _:
             raise statement.refuse_at("BOUNDS_NOT_LITERAL", f"{name} takes two literal numbers", option.position, f"{name} => (0, 100)")
+
+
+def _auto(statement: Statement, card: str, named: Mapping[str, Option]) -> bool:
+    """Whether the aggregate's bounds are to be chosen from the data."""
+    option = named.get("bounds")
+    if option is None:
+        return False
+    automatic.check(statement, option)
+    other = next((one for name, one in named.items() if name.startswith("contribution_bounds")), None)
+    if card not in automatic.CARDS or other is not None:
+        message = "bounds are chosen for COUNT, SUM and AVG" if other is None else f"bounds => 'auto' and {other.name} exclude each other"
+        raise statement.refuse_at("BOUNDS_AUTO", message, option.position, "the aggregate without bounds => 'auto'")
+    return True
 
 
 def _epsilon(statement: Statement, node: exp.Expr, named: Mapping[str, Option]) -> Fraction | None:

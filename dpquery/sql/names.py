@@ -53,6 +53,7 @@ class Statement:
     now: datetime.datetime | None = None
     clauses: Mapping[int, tuple[Option, ...]] = field(default_factory=dict)  # of OPTIONS, by the offset of their SELECT
     rows: int | None = None  # max_rows_per_group, where the statement sets it
+    auto: bool = False  # whether bounds that it does not write are chosen from the data
     origins: dict[int, Origin] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)  # private tables it reads, by name
     ids: Iterator[int] = field(default_factory=count)
@@ -315,7 +316,13 @@ def column(statement: Statement, declared_column: Declared, public: str | None =
         values=declared_column.values,
         public=public,
         step=None if step is None else Fraction(step),
+        total=_total(declared_column),
     )
+
+
+def _total(declared: Declared) -> Interval | None:
+    most, low = declared.most_per_unit, declared.lower
+    return None if most is None else Interval(Fraction(0) if low is not None and low >= 0 else -Fraction(most), Fraction(most))
 
 
 def note_origins(statement: Statement, table: Table, columns: tuple[Column, ...]) -> None:

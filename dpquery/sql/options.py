@@ -9,12 +9,14 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpquery.aggregates.total import unit_total
 from dpquery.plan.draft import AggregateAsk, Contributions, Options
 from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import KeySource, Mechanism
 from dpquery.plan.scalar import Column
 from dpquery.privacy.rows import rows_per_unit
 from dpquery.schema.model import Schema, Table
+from dpquery.sql import automatic
 from dpquery.sql.clause import Name, Option, Text
 from dpquery.sql.names import Field, Statement, fold
 from dpquery.sql.refuse import near
@@ -23,7 +25,7 @@ from dpquery.values.types import LEAST_AMOUNT
 
 NAMES = (
     *("epsilon", "delta", "rho", "max_groups_contributed", "max_rows_per_group", "max_rows_contributed", "privacy_unit_column"),
-    *("min_privacy_units_per_group", "group_selection_strategy", "group_selection_epsilon", "noise", "confidence_level"),
+    *("min_privacy_units_per_group", "group_selection_strategy", "group_selection_epsilon", "noise", "confidence_level", "bounds"),
 )
 STRATEGIES = {"PUBLIC_GROUPS": None, "LAPLACE_THRESHOLD": Mechanism.LAPLACE, "GAUSSIAN_THRESHOLD": Mechanism.GAUSSIAN}
 NOISES = {"LAPLACE": Mechanism.LAPLACE, "GAUSSIAN": Mechanism.GAUSSIAN, "EXPONENTIAL": None}  # which adds none where something can be chosen
@@ -35,7 +37,7 @@ JOIN_ROWS = 1_000
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The options of a statement, typed; None where it is silent. `public` says PUBLIC_GROUPS, `threshold` one of the other strategies, `choices`
-    that quantiles are chosen by rank."""
+    that quantiles are chosen by rank, `auto` that bounds are chosen from the data."""
 
     price: Options
     groups: int | None
@@ -46,6 +48,7 @@ class Chosen:
     public: bool
     threshold: bool
     choices: bool
+    auto: bool
     given: Mapping[str, Option]
 
 
@@ -76,6 +79,7 @@ def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
         unit=_unit(statement, given),
         public=has_strategy and strategy is None,
         threshold=has_strategy and strategy is not None,
+        auto="bounds" in given and automatic.check(statement, given["bounds"]),
         choices="noise" in given and _text(given["noise"]) == "EXPONENTIAL",
         given=given,
     )
@@ -213,13 +217,18 @@ def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bo
     groups, rows = groups or most, rows or most
     if not keyed or options.weights is not None:
         groups = groups or 1
-    if options.weights is not None or all(ask.card == "units" or ask.per_group is not None for ask in asks):
+    if options.weights is not None or all(ask.card == "units" or ask.per_group is not None or _by_total(ask) for ask in asks):
         rows = rows or 1
     for name, value in (("max_groups_contributed", groups), ("max_rows_per_group", rows)):
         if value is None:
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
             raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
     return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None, options.rows is not None)
+
+
+def _by_total(ask: AggregateAsk) -> bool:
+    """Whether what a unit brings is bounded whatever its number of rows."""
+    return (ask.auto and ask.card != "mean") or unit_total(ask) is not None
 
 
 def rows_in_group(statement: Statement, rel: Private) -> int | None:

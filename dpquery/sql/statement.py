@@ -15,8 +15,8 @@ from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
+from dpquery.sql import automatic, never, split
 from dpquery.sql import keys as grouping
-from dpquery.sql import never, split
 from dpquery.sql import options as settings
 from dpquery.sql import seats as seating
 from dpquery.sql.above import Above, Keyed
@@ -136,6 +136,7 @@ def _block(
         warnings += grouping.alone(statement, keys, whole)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
     settings.check_shares(statement, chosen, asks)
+    asks = automatic.asked(asks, chosen.auto or statement.auto)
     draft = Draft(
         input=whole.rel,
         keys=tuple(k.key for k in keys),
@@ -146,6 +147,7 @@ def _block(
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
+    draft = automatic.capped(statement, draft, name, chosen.price, table_name)
     statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
     statement.warnings.extend(warnings)
     return above, post

@@ -45,5 +45,6 @@ STRICT: dict[str, Callable[..., Any]] = {  # the others are NULL where an argume
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")},
     "mod": lambda a, b: None if b == 0 else (abs(a) % abs(b)) * (1 if a >= 0 else -1),
     "not": lambda a: not a,
+    "div": lambda a, b: None if b == 0 else float(a) / float(b),
     "in": lambda a, *many: a in many,
 }

@@ -376,7 +376,18 @@ def draft(random: Random, made: Callable[[World], Private] | None = None) -> Dra
     asks = tuple(_ask(random, held, i, given) for i in range(random.randint(0 if keys else 1, 3)))
     source = (KeySource(tuple(range(len(keys))), "a list", literals=((),)),) if public else ()
     listed = world.released(Filling.KEYS, INTEGER, *(key.type for key in keys)) if public and random.random() < 0.3 else None
-    return Draft(rel, keys, source, asks, given, random.choice([1, 1, 2]), listed)
+    plan = Draft(rel, keys, source, asks, given, random.choice([1, 1, 2]), listed)
+    return _in_units_of_a_cap(world, plan) if weights is None and random.random() < 0.15 else plan
+
+
+def _in_units_of_a_cap(world: World, plan: Draft) -> Draft:
+    """The draft, whose counts, sums and means are in units of a released cap."""
+    row = world.released(Filling.ROW, FLOAT)
+    capped = (
+        replace(one, auto=True, cap=row.columns[0], per_group=None, per_row=None) for one in plan.asks if one.card in ("count", "total", "mean")
+    )
+    others = (one for one in plan.asks if one.card not in ("count", "total", "mean"))
+    return replace(plan, input=Lookup(plan.input, row, Join.INNER, None), asks=(*capped, *others))
 
 
 def _key(random: Random, known: Sequence[Column], i: int) -> Key:
@@ -525,6 +536,10 @@ def unit_rows(random: Random, unit: int, most: int = 5) -> Bag:
     return {"users": users, "orders": orders, "items": items}
 
 
+def _released_values(kind: Type) -> tuple[Value, ...]:
+    return (*COUNTRIES, *ITEMS, None) if kind == STRING else (0.0, 1e-9, 0.5, 4.0, 1e9, None) if kind == FLOAT else (*range(4), None)
+
+
 def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
     """The public tables of a draft, unique or not; those filled later hold rows that all differ, or one at most."""
     found: dict[str, list[tuple[Any, ...]]] = {}
@@ -533,7 +548,7 @@ def publics(random: Random, plan: Draft) -> dict[str, list[tuple[Any, ...]]]:
         found[plan.listed.name] = [(i, *key) for i, key in enumerate(random.sample(keys, random.randint(0, len(keys))))]
     for public in read_by(plan.input):
         if public.filled is not None:
-            every = list(product(*((*COUNTRIES, *ITEMS, None) if c.type == STRING else (*range(4), None) for c in public.columns)))
+            every = list(product(*(_released_values(c.type) for c in public.columns)))
             found[public.name] = random.sample(every, random.randint(0, 1 if public.filled is Filling.ROW else min(20, len(every))))
             continue
         keys = [*COUNTRIES, *ITEMS]

@@ -1,4 +1,4 @@
-"""L25, C15 and P8: relations that are filled between releases, whatever they will hold."""
+"""L25, C15, C16 and P8: relations that are filled between releases, whatever they will hold."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dpquery.errors import Fault
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Filling, Join, Lookup, Private, output
-from dpquery.plan.release import Enforced, GroupCap, Idle, Key, KeySource, Release, ReleasedKeys
+from dpquery.plan.release import Clamp, Enforced, GroupCap, Idle, Key, KeySource, Release, ReleasedKeys
 from dpquery.plan.scalar import Column
 from dpquery.privacy import Facts, bound, enforced, lemmas, sensitivities
-from dpquery.privacy.later import met_once
+from dpquery.privacy.later import any_cap, met_once
 from dpquery.privacy.locality import fixed, local
 from dpquery.privacy.rows import rows_per_unit
-from dpquery.values.types import INTEGER, STRING, Adjacency
+from dpquery.values.types import FLOAT, INTEGER, STRING, Adjacency
 
 WORLD = rp.World(Random(25))
 USERS, ORDERS = WORLD.scan("users"), WORLD.scan("orders")
@@ -140,3 +140,50 @@ def test_c15_the_number_of_keys_would_make_a_claim_too_small() -> None:
     (claim,) = sensitivities(enforced(release), Adjacency.REPLACE_ONE)
     (smaller,) = sensitivities(replace(enforced(release), listed=1), Adjacency.REPLACE_ONE)
     assert smaller.l1 < claim.l1
+
+
+# ---- caps ----------------------------------------------------------------------------------------------------------------------------
+
+
+def in_units_of_a_cap() -> Release:
+    """A sum of orders in units of a cap that is not known yet."""
+    made = WORLD.released(Filling.ROW, FLOAT)
+    cap = replace(made.columns[0], public=made.name)
+    rel = Lookup(ORDERS, replace(made, columns=(cap,)), Join.INNER, None)
+    value = of(ORDERS, "amount")
+    ask = AggregateAsk("a0", "sum(amount)", "total", value, None, cap=cap)
+    return bound(Draft(rel, (), (), (ask,), Contributions(1, 1, 9)), Facts({made.name: 1}, None, ""))
+
+
+@pytest.mark.lemma("C16", "P8")
+@pytest.mark.parametrize("cap", [1e-300, 1e-3, 1.0, 40.0, 1e6, 1e300, None])
+def test_c16_a_unit_reaches_the_claim_under_any_cap(cap: float | None) -> None:
+    """One unit moves the sum by at most what was claimed before the cap was known, and by all of it where the cap lies below its values."""
+    release = in_units_of_a_cap()
+    assert "C16" in lemmas(release)
+    (claim,) = sensitivities(enforced(release), Adjacency.ADD_REMOVE)
+    (name,) = {one.cap for one in release.aggregates}
+    ours = [{"oid": i, "uid": 1, "item": "v", "amount": 50, "score": None} for i in range(3)]
+    theirs = [{"oid": 9, "uid": 2, "item": "v", "amount": 2, "score": None}]
+    one, other = (run(release, Data({"orders": orders}, {str(name): [(cap,)]})).get((), [0])[0] for orders in (theirs, theirs + ours))
+    assert abs(other - one) <= claim.linf
+    assert (abs(other - one) == claim.linf) is (cap is not None and cap <= 150)
+
+
+@pytest.mark.lemma("C16")
+def test_c16_without_the_clamp_a_small_cap_breaks_the_claim() -> None:
+    release = in_units_of_a_cap()
+    (claim,) = sensitivities(enforced(release), Adjacency.ADD_REMOVE)
+    (part,) = release.table.parts
+    wide = replace(release, table=replace(release.table, parts=(replace(part, cell=Clamp(-(2**62), 2**62)),)))
+    orders = [{"oid": 1, "uid": 1, "item": "v", "amount": 50, "score": None}]
+    (name,) = {one.cap for one in release.aggregates}
+    assert run(wide, Data({"orders": orders}, {str(name): [(1.0,)]}))[()][0] > claim.linf
+
+
+@pytest.mark.lemma("C16")
+def test_c16_a_cap_that_is_no_released_row_is_refused() -> None:
+    release = in_units_of_a_cap()
+    with pytest.raises(Fault) as caught:
+        any_cap(replace(release, table=replace(release.table, input=ORDERS)))
+    assert caught.value.message == "a cap is not one released value (C16)"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from worlds import World
 
+from dpquery.schema.model import Schema
 from dpquery.values.types import DATE, INTEGER, STRING
 
 LISTED = "SELECT {k}, count(*) AS how_many FROM {t} GROUP BY {k} HAVING count(*) > {few}"
@@ -63,3 +66,31 @@ def lists(made: World) -> list[str]:
         beside.append(f'SELECT r.n, p."{column}" FROM ({count}) AS r, "{table.name}" AS p')
         beside.append(f'{count} HAVING (SELECT "{column}" FROM "{table.name}") IS NULL')
     return [*(adaptive(form, *found[i % len(found)], 0) for i, form in enumerate(FORMS)), *beside] if found else beside
+
+
+def automatic(made: World) -> list[str]:
+    """Statements whose caps are chosen by a release of their own: of rows, of a number, for the unit's table and for another."""
+    found = [f"SELECT count(*, bounds => 'auto') AS n FROM \"{made.schema.privacy_unit_table}\""]
+    for table in made.private():
+        numbers = [
+            column.name
+            for column in table.columns
+            if column.type.numeric and not column.unique and column.name not in (table.unit, *(table.unit or ()))
+        ]
+        clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'auto', noise = LAPLACE)"
+        found += [f'{clause} count("{name}") AS n, sum("{name}") AS s FROM "{table.name}"' for name in numbers[:1]]
+    return found
+
+
+def summed(made: World) -> list[tuple[Schema, str]]:
+    """Sums of a number whose schema says what one unit's values add up to at most; with the schema that does."""
+    found = []
+    for table in made.private():
+        declared = made.schema.tables[table.name]
+        for column in declared.columns.values():
+            if column.type.numeric and column.name != declared.unit and not column.unique:
+                other = column.model_copy(update={"most_per_unit": Decimal(7)})
+                changed = declared.model_copy(update={"columns": {**declared.columns, column.name: other}})
+                schema = made.schema.model_copy(update={"tables": {**made.schema.tables, table.name: changed}})
+                found.append((schema, f'SELECT sum("{column.name}") AS s FROM "{table.name}"'))
+    return found

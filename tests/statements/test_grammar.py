@@ -22,7 +22,7 @@ import upper
 from checked import check
 from grammar import Grammar, Statement, renamed
 from relations import views
-from released import lists
+from released import automatic, lists, summed
 from several import ABOVE, combined, usable
 from sought import LEAVES, NAMES_OF_FROM, is_made, with_views
 from sqlglot import exp
@@ -89,7 +89,8 @@ def several() -> tuple[Question, ...]:
         found.append(read(f"SELECT count(*) AS n FROM {unit} WHERE 3 < (SELECT count(*) FROM {unit})", one.schema))
         some = one.tables[unit].columns[-1].name
         found += [read(f"SELECT {times}count({some}) / count(*) AS share FROM {unit}", one.schema) for times in ("", "100 * ")]
-        found += [read(text, one.schema) for text in lists(one)]
+        found += [read(text, one.schema) for text in (*lists(one), *automatic(one))]
+        found += [read(text, schema) for schema, text in summed(one)[:1]]
         found.append(read(f"SELECT count(*) / count(DISTINCT uid) AS n FROM {unit}", one.schema))
     return tuple(found)
 
@@ -284,10 +285,11 @@ def test_every_join_is_written() -> None:
 
 
 def test_every_option_and_named_argument_is_written() -> None:
-    written = {name.lower() for name in re.findall(r"(\w+) = ", " ".join(re.findall(r"OPTIONS\(([^)]*)\)", texts())))}
+    every = "\n".join((texts(), *automatic(data_set(0))))
+    written = {name.lower() for name in re.findall(r"(\w+) = ", " ".join(re.findall(r"OPTIONS\(([^)]*)\)", every)))}
     assert sorted(set(options.NAMES) - written) == []
     assert [word for word in (*options.STRATEGIES, *options.NOISES) if word.lower() not in texts().lower()] == []
-    assert [name for name in ARGUMENTS if f"{name} =>" not in texts()] == []
+    assert [name for name in ARGUMENTS if f"{name} =>" not in every] == []
 
 
 # ---- above the noise -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""Caps chosen from noisy histograms: right without noise, near the best with it, and something in any case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpquery.release.caps import OCTAVE, chosen
+
+BINS = 24 * OCTAVE + 1
+
+
+def histogram(values: np.ndarray) -> np.ndarray:
+    return np.bincount(np.ceil(np.log2(values) * OCTAVE - 1e-9).astype(int), minlength=BINS)
+
+
+def end(place: int) -> float:
+    return float(2.0 ** (place / OCTAVE))
+
+
+def test_without_noise_nothing_is_cut_off() -> None:
+    for values in (np.full(100, 7.0), np.arange(1.0, 300), np.asarray([1.0, 1.0, 900.0])):
+        made = chosen(histogram(values).tolist(), 1e-20, 1e-20)
+        assert end(made.bin) >= values.max() - 1e-6
+        assert end(made.bin) <= 8 * values.max()
+
+
+@pytest.mark.parametrize("heavy", [True, False])
+def test_with_noise_the_error_is_near_the_least(heavy: bool) -> None:
+    """Median over draws, of tails that fall like a power and of such that fall faster: within 2.5 times the best cap's."""
+    draws = np.random.default_rng(5)
+    values = np.ceil(1 + 8 * draws.pareto(2.0, 50_000)) if heavy else np.ceil(draws.lognormal(1.2, 1.2, 50_000))
+    seen, total = histogram(values), values.sum()
+    caps = [end(chosen((seen + draws.laplace(0, 10, BINS)).tolist(), 10.0, 1.1).bin) for _ in range(40)]
+
+    def error(cap: float) -> float:
+        return float(np.median(np.abs(np.minimum(values, cap).sum() + draws.laplace(0, cap / 0.9, 400) - total)))
+
+    assert np.median([error(cap) for cap in caps]) <= 2.5 * min(error(end(k)) for k in range(4, 60))
+
+
+def test_a_histogram_without_units_has_some_cap() -> None:
+    for counts in ([0] * BINS, [-5] * BINS, [1] + [0] * (BINS - 1)):
+        assert 0 <= chosen(counts, 10.0, 1.0).bin < BINS
+
+
+def test_units_that_clearly_lie_higher_are_not_cut_off() -> None:
+    seen = histogram(np.concatenate([np.full(10_000, 3.0), np.full(400, 5_000.0)]))
+    assert end(chosen(seen.tolist(), 10.0, 1.0).bin) >= 5_000
