@@ -46,6 +46,7 @@ def given() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.rows, args.large, args.rounds, args.out, args.bars = 100_000, [], 2, PLACE / "quick", 100_000
+        args.patience = min(args.patience, 120.0)
     return args
 
 
