@@ -43,6 +43,7 @@ class Error(Exception):
 
     exit_status: ClassVar[int] = 5
     rewritten: str | None = None  # the whole statement to write instead, where one is sure to be read
+    differs: str = ""  # how its answer differs from the one that was asked for, in a few words
 
     def __init__(self, code: str, message: str, *, position: Position | None = None, instead: str | None = None, source: str | None = None) -> None:
         super().__init__(code, message)  # as it is made: so that it passes from one process to another
@@ -63,7 +64,7 @@ class Error(Exception):
         if self.instead:
             lines += _wrapped(f"Instead: {self.instead}", width)
         if self.rewritten:
-            lines.append(f"Accepted: {self.rewritten}")
+            lines.append(f"Accepted{', ' * bool(self.differs)}{self.differs}: {self.rewritten}")
         return "\n".join(lines)
 
     def _pointed(self, position: Position) -> str:
@@ -79,9 +80,10 @@ class Error(Exception):
         return f"  at {position}\n    {row}\n    {caret}"
 
     def as_dict(self) -> dict[str, object]:
-        """The machine contract of an error: code, message, position ({line, column} or null), instead; rewritten, where there is such a statement."""
+        """The machine contract of an error: code, message, position ({line, column} or null), instead; rewritten, where there is such a statement,
+        and differs, where its answer is another one."""
         where = None if self.position is None else {"line": self.position.line, "column": self.position.column}
-        rewritten = {} if self.rewritten is None else {"rewritten": self.rewritten}
+        rewritten = {} if self.rewritten is None else {"rewritten": self.rewritten} | ({"differs": self.differs} if self.differs else {})
         return {"code": self.code, "message": self.message, "position": where, "instead": self.instead, **rewritten}
 
 

@@ -305,7 +305,7 @@ def test_the_command_line_has_a_status_and_a_document_for_each(fresh: Path) -> N
             assert document["rows"]
             continue
         assert document["error"]["code"] == code
-        assert set(document["error"]) - {"rewritten"} == {"code", "message", "position", "instead"}
+        assert set(document["error"]) - {"rewritten", "differs"} == {"code", "message", "position", "instead"}
         assert code in err
     assert open_session(fresh).budget().entries == 0
     assert open_session(fresh, "bob").budget().entries == 1

@@ -54,7 +54,9 @@ def offered(text: str, dialect: str, attempt: Callable[[str], object]) -> Iterat
         yield
     except Refused as refused:
         if refused.rewritten is None and dialect.lower() in DIALECTS:
-            refused.rewritten = rewritten.statement(refused, text, dialect, refusal)
+            found = rewritten.statement(refused, text, dialect, refusal)
+            if found is not None:
+                refused.rewritten, refused.differs = found
         raise
 
 

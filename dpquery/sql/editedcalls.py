@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, left_out_behind, put
+from dpquery.sql.editedgroups import arguments, binned, cased, frequent, key_added, picked, unpivoted
 from dpquery.sql.editedoptions import name_put
-from dpquery.sql.words import Edit, Level, Words
+from dpquery.sql.words import Edit, Words
 
 ENDS = {"MIN": "0.01", "MAX": "0.99"}
 TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({0} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {0})"}
@@ -46,17 +47,9 @@ OTHERS: Mapping[str, str] = {
 """What nears an aggregate that is not answered, from its arguments."""
 
 
-def _arguments(words: Words, index: int) -> tuple[list[str], int] | None:
-    """The arguments of the call whose name stands there, and its closing bracket."""
-    call = words.call(index)
-    if call is None:
-        return None
-    return [words.cut(*part) for part in words.parts(call[0] + 1, call[1]) if part[0] < part[1]], call[1]
-
-
 def call_put(place: Place, template: str) -> Iterator[str]:
     """Another expression in place of the call, made from its arguments."""
-    found = _arguments(place.words, place.index)
+    found = arguments(place.words, place.index)
     if found is not None and len(found[0]) > ("{1}" in template):
         yield place.words.with_edits((place.offset, place.words.stop(found[1]), template.format(*found[0])))
 
@@ -147,7 +140,7 @@ def one_of_list(place: Place) -> Iterator[str]:
 
 def grouped(place: Place) -> Iterator[str]:
     """How often each value there is, or the most frequent alone, in place of an aggregate that shows values."""
-    level, found, words = place.level, _arguments(place.words, place.index), place.words
+    level, found, words = place.level, arguments(place.words, place.index), place.words
     if level is None or found is None or not found[0]:
         return
     value = found[0][0]
@@ -155,19 +148,10 @@ def grouped(place: Place) -> Iterator[str]:
     if not most:
         month = f"date_trunc('month', {value})"
         for key in (month, value) if "date_trunc" in place.instead else (value,):
-            yield words.with_edits((place.offset, words.stop(found[1]), f"{key}, COUNT(*) AS n"), _key_added(words, level, key))
+            yield words.with_edits((place.offset, words.stop(found[1]), f"{key}, COUNT(*) AS n"), key_added(words, level, key))
     elif level.end == len(words.tokens) and not {TokenType.ORDER_BY, TokenType.LIMIT} & level.clauses.keys():
-        text = words.with_edits((place.offset, words.stop(found[1]), value), _key_added(words, level, value))
+        text = words.with_edits((place.offset, words.stop(found[1]), value), key_added(words, level, value))
         yield f"{text} ORDER BY COUNT(*) DESC LIMIT 1"
-
-
-def _key_added(words: Words, level: Level, key: str) -> Edit:
-    """One more key of GROUP BY."""
-    if TokenType.GROUP_BY in level.clauses:
-        at = words.stop(level.after(TokenType.GROUP_BY) - 1)
-        return at, at, f", {key}"
-    at = words.stop(level.after(TokenType.GROUP_BY) - 1)
-    return at, at, f" GROUP BY {key}"
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------
@@ -254,7 +238,7 @@ def over_all(place: Place) -> Iterator[str]:
     edits: list[Edit] = [(words.stop(over - 1), words.stop(close), "")]
     if words.kind(opened + 1) is TokenType.PARTITION_BY:
         end = next((at for at in words.flat(opened + 2, close) if words.kind(at) is TokenType.ORDER_BY), close)
-        edits.append(_key_added(words, level, words.cut(opened + 2, end)))
+        edits.append(key_added(words, level, words.cut(opened + 2, end)))
     elif opened + 1 != close:
         return
     yield words.with_edits(*edits)
@@ -270,7 +254,9 @@ def filtered(place: Place) -> Iterator[str]:
 
 EDITS: dict[str, tuple[Change, ...]] = {
     **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest,)),
-    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, grouped)),
+    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, grouped)),
+    "PIVOT": (cased,),
+    "NOT_A_SELECT": (unpivoted,),
     **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
     "MIN_MAX": (nearly, grouped),
     "MISSING_BOUNDS": (bounded,),

@@ -18,24 +18,43 @@ LONGEST = 4_000  # characters of a statement that is looked at
 MOST = 24  # statements that are tried
 DEEPEST = 8  # edits of one statement, one after another
 EDITS: dict[str, tuple[Change, ...]] = {**editedoptions.EDITS, **editedcalls.EDITS, **editedrelations.EDITS, **editedqueries.EDITS}
+DIFFERS = {
+    "TABLESAMPLE": "of all rows",
+    "SET_UNIT": "equal rows counted apart",
+    "SET_OPERATION": "equal rows counted once",
+    "TIME_TRAVEL": "of the data as it is now",
+    "WITH_TIES": "without the ties",
+    "GROUP_TOTALS": "without the totals",
+    **dict.fromkeys(("CUBE", "ROLLUP", "GROUPING_SETS"), "of the finest groups alone"),
+    "FULL_JOIN": "without the rows that one side has alone",
+    "PIVOT": "grouped by what it names alone",
+    "NOT_A_SELECT": "one row for each value",
+    "DISTINCT_AGGREGATE": "of equal values, too",
+    "ANY_VALUE": "of all rows, not of one",
+}
+"""What the edits of a code make of the answer that the analyst asked for, where that is another one."""
 
 
-def statement(refused: Refused, text: str, dialect: str, refusal: Callable[[str], Refused | None]) -> str | None:
-    """The statement to write instead; None where none is sure. `refusal` tells how a statement is refused, None where it is not."""
+def statement(refused: Refused, text: str, dialect: str, refusal: Callable[[str], Refused | None]) -> tuple[str, str] | None:
+    """The statement to write instead, and how its answer differs, empty where it does not; None where none is sure.
+
+    `refusal` tells how a statement is refused, None where it is not.
+    """
     if len(text) > LONGEST:
         return None
-    tried, open_ = {text}, deque([(refused, text, 1)])
+    first: tuple[Refused, str, tuple[str, ...]] = (refused, text, (refused.code,))
+    tried, open_ = {text}, deque([first])
     while open_:
-        wrong, given, depth = open_.popleft()
+        wrong, given, path = open_.popleft()
         for edited in _edited(wrong, given, dialect):
             if edited in tried or len(tried) > MOST:
                 continue
             tried.add(edited)
             again = refusal(edited)
             if again is None:
-                return edited
-            if depth < DEEPEST:
-                open_.append((again, edited, depth + 1))
+                return edited, ", ".join(dict.fromkeys(DIFFERS[code] for code in path if code in DIFFERS))
+            if len(path) < DEEPEST:
+                open_.append((again, edited, (*path, again.code)))
     return None
 
 

@@ -32,6 +32,7 @@ _BINS = Answer(
 _TEXT = Answer("STRING_AGG", "would return raw values", "GROUP BY x with COUNT(*)")
 _PICK = Answer("ANY_VALUE", "shows the value of one row", "x in GROUP BY")
 _ARG = Answer("ANY_VALUE", "shows the value of one row", "SELECT x FROM .. GROUP BY x ORDER BY SUM(y) DESC LIMIT 1, the x with the largest sum")
+_LEAST = Answer("ANY_VALUE", "shows the value of one row", "SELECT x FROM .. GROUP BY x ORDER BY SUM(y) LIMIT 1, the x with the smallest sum")
 _TRUTH = Answer("BOOLEAN_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
 _BITS = Answer("BIT_AGGREGATE", "depends on a single row", "COUNT(*) FILTER (WHERE ..)")
 _OTHER = Answer("AGGREGATE", "is not an aggregate that can be answered privately", "COUNT, COUNT(DISTINCT x), SUM or AVG")
@@ -42,7 +43,8 @@ BY_CLASS: dict[type[exp.Expr], Answer] = {
     **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.ApproxTopK), _LIST),
     exp.GroupConcat: _TEXT,
     **dict.fromkeys((exp.AnyValue, exp.First, exp.Last), _PICK),
-    **dict.fromkeys((exp.ArgMax, exp.ArgMin), _ARG),
+    exp.ArgMax: _ARG,
+    exp.ArgMin: _LEAST,
     **dict.fromkeys((exp.LogicalAnd, exp.LogicalOr), _TRUTH),
     **dict.fromkeys((exp.BitwiseAndAgg, exp.BitwiseOrAgg, exp.BitwiseXorAgg), _BITS),
 }
@@ -50,8 +52,8 @@ BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("arg_max_null", "arg_min_null", "arg_max_nulls_last", "arg_min_nulls_last", "arbitrary"), _PICK),
     **dict.fromkeys(("mad", "reservoir_quantile"), _QUANTILE),
     **dict.fromkeys(("sem", "entropy", "kurtosis_pop"), _VARIANCE),
-    **dict.fromkeys(("histogram", "histogram_exact"), _BINS),
-    **dict.fromkeys(("lttb", "combine_aggr", "variant_group_object"), _LIST),
+    **dict.fromkeys(("histogram", "histogram_exact", "numeric_histogram", "histogram_numeric"), _BINS),
+    **dict.fromkeys(("approx_most_frequent", "lttb", "combine_aggr", "variant_group_object"), _LIST),
     **dict.fromkeys(("bitstring_agg",), _BITS),
     **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
 }
