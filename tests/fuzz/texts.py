@@ -136,7 +136,8 @@ def check_public(found: Shape, schema: Schema, text: str) -> None:
 def check_noisy(found: Shape, text: str) -> None:
     """A statement over noisy tables, and over public rows that were handed over to it."""
     _check(found, {name for name in found.tables if GIVEN.fullmatch(name)}, ABOVE, text)
-    strange = {c for c in found.columns if not (OWN.fullmatch(c[-1]) or re.fullmatch(r"y\d+", c[-1]))}  # y: what another table has one of
+    own = re.compile(r"[hly]\d+")  # y: what another table has one of; h, l: ends of error bars
+    strange = {c for c in found.columns if not (OWN.fullmatch(c[-1]) or own.fullmatch(c[-1]))}
     assert not strange, f"columns {strange}: {text}"
 
 
