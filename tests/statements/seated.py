@@ -6,7 +6,7 @@ from expressions import NUMERIC, Scope, condition, number
 from grammar import Expr, Grammar, both
 from relations import equal, in_, outer, pair_of, public, query_of, relation, tie
 
-from dpquery.values.types import BOOLEAN, INTEGER, STRING
+from dpquery.values.types import BOOLEAN, INTEGER, Kind
 
 AROUND = ("{0}", "{0}", "NOT {0}", "({0}) IS NULL", "coalesce({0}, TRUE)", "({0}) OR {1}", "{1} AND NOT ({0})", "({0}) = {1}")
 
@@ -88,7 +88,7 @@ def _looked_up(g: Grammar, scope: Scope) -> Expr | None:
 
 def _rows(g: Grammar, scope: Scope) -> Expr | None:
     """Two values at once that are IN a list of such."""
-    values = g.col(scope, INTEGER), g.col(scope, STRING)
+    values = g.col(scope, Kind.INTEGER), g.col(scope, Kind.STRING)
     if values[0] is None or values[1] is None:
         return None
     listed = ", ".join(f"({g.random.choice(['0', '1', '-3'])}, {text})" for text in ("'a'", "'b'", "''"))
