@@ -38,10 +38,15 @@ def check_products(products: Sequence[Product], backend: Backend) -> None:
         backend.prepare(())
     for one in products:
         left, right = (int(str(backend.public_rows(f"SELECT count(*) FROM ({side}) AS q", [INTEGER])[0][0])) for side in one.sides)
-        if left * right > one.most:
-            message = f"public tables joined without an equality have more than {one.most:,} pairs of rows ({', '.join(one.tables)[:100]})"
-            instead = "JOIN .. ON a.x = b.y, or subqueries of the rows that are needed, (SELECT .. FROM t WHERE ..)"
-            raise Refused("PUBLIC_TOO_LARGE", message, position=one.position, instead=instead)
+        check_pairs(one, left * right)
+
+
+def check_pairs(one: Product, pairs: int) -> None:
+    """Refused where a join without an equality has so many pairs of rows that they are too many."""
+    if pairs > one.most:
+        message = f"public tables joined without an equality have more than {one.most:,} pairs of rows ({', '.join(one.tables)[:100]})"
+        instead = "JOIN .. ON a.x = b.y, or subqueries of the rows that are needed, (SELECT .. FROM t WHERE ..)"
+        raise Refused("PUBLIC_TOO_LARGE", message, position=one.position, instead=instead)
 
 
 def standing(drafts: Sequence[Draft]) -> list[Public]:

@@ -219,10 +219,11 @@ class Session:
             asking.within_policy(billed.epsilon, self.schema)
         opened = handed_over(question.opened, drafts, self.backend)
         tables = opened | {
-            block.name: answers.empty_columns(release, question.ends_of(block.name)) for block, release in zip(question.blocks, releases, strict=True)
+            block.name: answers.known_columns(release, question.ends_of(block.name)) for block, release in zip(question.blocks, releases, strict=True)
         }
         for how in (question.post, *(Post(feed.sql, (), rows=()) for block in question.blocks for feed in block.feeds)):
             post.check(how, tables, self.schema.limits)
+        post.check_pairs(question.paired, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
         blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
         return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed)

@@ -263,7 +263,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Two public relations, as SQL over the public `tables`, joined by no equality of their columns: the engine makes up to `most` pairs of rows."""
+    """Two relations joined by no equality of their columns: the engine makes up to `most` pairs of rows.
+
+    Of public ones `sides` are SQL over the public `tables`; above the noise they are items of FROM over what is read there.
+    """
 
     sides: tuple[str, str]
     tables: tuple[str, ...]
@@ -276,7 +279,8 @@ class Question:
     """A statement, read in full: its releases in the order in which they are made, and what is done with them, `opened` beside them.
 
     `ends` are the aggregates, by table and name, whose error bars are read above the noise: a1 has columns l1 and h1 for them beside it.
-    `outermost` is the place of the release that is the outermost SELECT itself, whose OPTIONS speak for the statement; None: none is.
+    `products` are of public relations, `paired` of what stands above the noise with public ones. `outermost` is the place of the release that is the
+    outermost SELECT itself, whose OPTIONS speak for the statement; None: none is.
     """
 
     blocks: tuple[Block, ...]
@@ -285,6 +289,7 @@ class Question:
     outermost: int | None = 0
     opened: tuple[Opened, ...] = ()
     products: tuple[Product, ...] = ()
+    paired: tuple[Product, ...] = ()
     ends: frozenset[tuple[str, str]] = frozenset()
 
     def ends_of(self, table: str) -> frozenset[str]:

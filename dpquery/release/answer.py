@@ -13,7 +13,7 @@ from dpquery.aggregates import CARDS, mode
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
-from dpquery.plan.release import Aggregate, PrivateKeys, Release
+from dpquery.plan.release import Aggregate, ListedKeys, NoKeys, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
 from dpquery.release import post
 from dpquery.release.bars import Bars, Tables
@@ -72,9 +72,12 @@ def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] =
     return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys)))), *bars]
 
 
-def empty_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyColumn]:
-    """The same table without rows: to bind the upper part before anything is charged."""
-    return columns(Noisy((), tuple(() for _ in release.table.parts)), release, dict.fromkeys(ends, ()))
+def known_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyColumn]:
+    """The same table as far as it is known before anything is charged: its keys where they are listed, else no rows; NULL for what is measured."""
+    keys = release.keys.rows if isinstance(release.keys, ListedKeys) else ((),) if isinstance(release.keys, NoKeys) else ()
+    known = {f"k{i}": [row[i] for row in keys] for i in range(len(release.table.keys))} | {"__row": list(range(len(keys)))}
+    empty = columns(Noisy((), tuple(() for _ in release.table.parts)), release, dict.fromkeys(ends, ()))
+    return [(name, kind, known.get(name, [None] * len(keys))) for name, kind, _ in empty]
 
 
 def bars_read(noisy: Noisy, release: Release, priced: Priced, ends: Collection[str], confidence: Fraction) -> dict[str, Sequence[Bars]]:

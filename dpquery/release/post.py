@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,10 +12,11 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from dpquery.backends import public
 from dpquery.backends.canonical import canonical
 from dpquery.backends.values import type_name
 from dpquery.errors import Fault, Position, Refused
-from dpquery.plan.draft import Feed, Post
+from dpquery.plan.draft import Feed, Post, Product
 from dpquery.plan.rel import Filling
 from dpquery.schema.model import Limits
 from dpquery.turns import Turn
@@ -123,6 +125,29 @@ def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:
             message = f"a column of the answer is of a type that cannot be handed over: {field.type}"
             instead = "date_diff('day', a, b) for what lies between two moments; CAST(x AS VARCHAR)"
             raise Refused("OUTPUT_TYPE", message, instead=instead, position=post.places[place][1] if place < len(post.places) else None)
+
+
+def check_pairs(products: Sequence[Product], tables: Tables, limits: Limits) -> None:
+    """Refused where a join without an equality has too many pairs of rows of what is known of the tables, before any is made; inner ones first."""
+    import duckdb
+
+    if not products:
+        return
+    try:
+        with _noisy(tables, limits, CHECK_SECONDS) as con:
+            for one in products:
+                left, right = (_size(con, side, tables) for side in one.sides)
+                public.check_pairs(one, left * right)
+    except duckdb.Error:
+        message, instead = "what the statement does with public tables takes too long", "subqueries of the rows that are needed, (SELECT .. WHERE ..)"
+        raise Refused("POST_TOO_SLOW", message, instead=instead, position=products[0].position) from None
+
+
+def _size(con: duckdb.DuckDBPyConnection, side: str, tables: Tables) -> int:
+    """How many rows an item of FROM has; where none meet yet, noise and private keys decide: as many as the greatest of what it reads."""
+    counted = int(_answer(con, f"SELECT count(*) AS n FROM {side} AS q").column(0)[0].as_py())
+    read = set(re.findall(r"\w+", side))
+    return counted or max((len(columns[0][2]) for name, columns in tables.items() if name in read and columns), default=1) or 1
 
 
 def _culprit(post: Post, empty: Tables, limits: Limits | None) -> Position | None:

@@ -54,6 +54,7 @@ class Lifter:
     unique: frozenset[int] | None = None  # places of the outputs that tell rows apart, where some are known to
     scalars: list[Released] = field(default_factory=list)
     subqueries: dict[int, str] = field(default_factory=dict)  # their columns, by id of their node
+    alike: dict[exp.Expr, str] = field(default_factory=dict)  # the same by the node, of those that release nothing
     marks: list[str] = field(default_factory=list)  # subqueries that are looked up for each row, or that it is compared with
     given: list[str] = field(default_factory=list)  # what these read of the row
     lendings: int = 0  # how often they did
@@ -135,6 +136,16 @@ class Lifter:
     def table(self) -> str:
         """The text of the table, a name or a subquery in brackets."""
         raise NotImplementedError
+
+    @property
+    def closed(self) -> str:
+        """What holds all of its rows, as an item of FROM that reads nothing of a row around it."""
+        return self.table
+
+    @property
+    def tied(self) -> bool:
+        """Whether its rows are those that equal the row around it in a column."""
+        return False
 
     @property
     def rows(self) -> tuple[tuple[str, str, str], ...]:

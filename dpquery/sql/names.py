@@ -67,6 +67,7 @@ class Statement:
     feeds: list[Feed] = field(default_factory=list)  # what the release that is being read takes from earlier ones
     opened: list[Opened] = field(default_factory=list)  # public relations that are read above the noise
     products: list[Product] = field(default_factory=list)  # of public relations, the inner ones first
+    paired: list[Product] = field(default_factory=list)  # the same above the noise
     warnings: list[str] = field(default_factory=list)
     noisy: Iterator[int] = field(default_factory=count)  # numbers of noisy tables
     copies: Iterator[int] = field(default_factory=count)  # numbers of their appearances above the noise
@@ -271,7 +272,7 @@ def scratch(statement: Statement) -> Statement:
     fresh = replace(
         statement, tables={}, blocks=[], feeds=[], opened=[], warnings=[], noisy=count(), copies=count(), relations=count(1), origins={}, cards={}
     )
-    return replace(fresh, products=[], queries=set(), used=set(), ids=count(), publics=count(1))
+    return replace(fresh, products=[], paired=[], queries=set(), used=set(), ids=count(), publics=count(1))
 
 
 def column_name(node: exp.Column, source: str) -> tuple[str, str | None]:

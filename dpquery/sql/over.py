@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from dpquery.plan.draft import Post
 from dpquery.plan.scalar import Column, Scalar
+from dpquery.sql import pairs
 from dpquery.sql.bars import is_noisy
 from dpquery.sql.fields import take
 from dpquery.sql.joinkinds import at
 from dpquery.sql.lift import Lifter, Where, guarded
-from dpquery.sql.names import Field, Frame, Merged, Source, Statement, column_name, fold, identifier
+from dpquery.sql.names import Field, Frame, Merged, Scope, Source, Statement, column_name, fold, identifier
 from dpquery.sql.public import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import conjunct_nodes
@@ -57,8 +58,8 @@ def flat(statement: Statement, released: Released, alias: str, names: Sequence[s
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
 
 
-def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: Lifter) -> Flat:
-    """Two relations joined as written. `over` gives the lifter of the condition what it needs besides them."""
+def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: Lifter, where: Sequence[exp.Expr] = ()) -> Flat:
+    """Two relations joined as written. `over` gives the lifter of the condition what it needs besides them, `where` are conditions above it."""
     _, on, side, kind, method, using = take(node, "this", "on", "side", "kind", "method", "using")
     words = [str(word).upper() for word in (side, kind, method) if word]
     if any(word not in JOINS for word in words):
@@ -74,11 +75,15 @@ def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: 
     width = len(left.cells)
     places = {**left.places, **{i: width + place for i, place in right.places.items()}}
     both = Flat("", (*left.cells, *right.cells), (*left.rows, *right.rows), Frame((*left.frame.sources, *right.frame.sources)), places)
-    pairs = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
-    equal = [(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in pairs]
-    tests = [text if alike else f"TRY({text})" for text, alike in equal]
+    alike = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
+    equal = [(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in alike]
+    tests = [(text if same else f"TRY({text})", same) for text, same in equal]
     tests += [] if on is None else _conditions(statement, both, on, width, over)
-    return _merged(statement, both, (left, right), way, list(zip(names, pairs, strict=True)), " AND ".join(tests) or "TRUE")
+    scopes = Scope(left.frame, statement), Scope(right.frame, statement)
+    if not any(same for _, same in tests) and not (way == "INNER" and pairs.crosses(*scopes, where)):
+        pairs.note(statement, (f"({left.sql})", f"({right.sql})"), pairs.FEW if tests else pairs.ALL, at(node))
+    text = " AND ".join(text for text, _ in tests) or "TRUE"
+    return _merged(statement, both, (left, right), way, list(zip(names, alike, strict=True)), text)
 
 
 def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
@@ -91,8 +96,8 @@ def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
     return found[0].value
 
 
-def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over: Lifter) -> list[str]:
-    """ON, condition by condition. A plain equality stays bare, so that the engine can hash it; of all others what fails is NULL."""
+def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over: Lifter) -> list[tuple[str, bool]]:
+    """ON, condition by condition, and whether the engine can hash the sides by it: a plain equality stays bare; of all others what fails is NULL."""
 
     def placed(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column):
@@ -104,13 +109,11 @@ def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over
     found = []
     for part in conjunct_nodes(on):
         lifted = lifter.lift(part, Where.HAVING)
-        sides = take(lifted, "this", "expression") if isinstance(lifted, exp.EQ) else ()
-        kinds = {lifter.kind(one.name) if isinstance(one, exp.Column) else None for one in sides}
-        known = len(kinds) == 1 and None not in kinds
+        bare = pairs.equal(lifter, lifted)
         if lifter.scalars or lifter.marks:
             raise statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery in ON is not supported", part, "the condition in WHERE")
         moved = lifted.transform(placed)
-        found.append(written(moved) if known else guarded(moved))
+        found.append((written(moved) if bare else guarded(moved), bare and len({one.table for one in moved.find_all(exp.Column)}) == 2))
     return found
 
 
@@ -146,10 +149,19 @@ class Over(Lifter):
 
     flat: Flat = field(kw_only=True)
     filtered: str = ""
+    hashed: bool = False
 
     @property
     def table(self) -> str:
-        return self.filtered or f"({self.flat.sql})"
+        return self.filtered or self.closed
+
+    @property
+    def closed(self) -> str:
+        return f"({self.flat.sql})"
+
+    @property
+    def tied(self) -> bool:
+        return self.hashed
 
     @property
     def rows(self) -> tuple[tuple[str, str, str], ...]:
@@ -196,28 +208,15 @@ class Over(Lifter):
 
     def keep(self, test: exp.Expr) -> None:
         """From here on, only the rows for which WHERE is true."""
-        below = replace(self, scalars=[], subqueries={}, cells=[], windows=[], marks=[], given=[])
-        parts = [test] if self.outer is None else conjunct_nodes(test)
-        text = " AND ".join(below.condition(below.lift(part, Where.HAVING)) for part in parts)
+        below = replace(self, scalars=[], subqueries={}, alike={}, cells=[], windows=[], marks=[], given=[])
+        lifted = [below.lift(part, Where.HAVING) for part in conjunct_nodes(test)]
+        self.hashed = any(pairs.ties(below, one) for one in lifted)
+        rest = [one for one in lifted if not pairs.equal(below, one)]
+        texts = [written(one) for one in lifted if one not in rest]
+        texts += [guarded(one) for one in rest] if len(rest) < 2 else [f"TRY({' AND '.join(f'({written(one)})' for one in rest)})"]
+        text = " AND ".join(texts)
         names = [f"t.c{i}" for i in range(len(self.flat.cells))] + [f"t.{alias}" for alias, _ in self.flat.rows]
         self.filtered = f"(SELECT {', '.join(names) or '0 AS nothing'} FROM {with_scalars(below, self.table)} AS t WHERE {text})"
-
-    def condition(self, lifted: exp.Expr) -> str:
-        """The text of a condition. An equality with a column of the row around stays bare, so that the engine can hash it."""
-        sides = take(lifted, "this", "expression") if self.outer is not None and isinstance(lifted, exp.EQ) else ()
-        kinds = {self._kind_of(one) for one in sides}
-        return written(lifted) if len(kinds) == 1 and None not in kinds else guarded(lifted)
-
-    def _kind_of(self, node: exp.Expr) -> Type | None:
-        """The type of a column, here or of a row around this one."""
-        around: Lifter | None = self
-        if not isinstance(node, exp.Column):
-            return None
-        while around is not None and node.table not in ("t", f"o{around.depth}"):
-            around = around.outer
-        if around is None or node.table == "t":
-            return self.kind(node.name)
-        return around.kind(around.given[int(node.name[1:])].removeprefix("t."))
 
 
 @dataclass(slots=True)
@@ -239,6 +238,14 @@ class Grouped(Lifter):
         items = [*keys, *(f"{call} AS a{i}" for i, call in enumerate(self.calls))]
         by = f" GROUP BY {', '.join(keys)}" if keys else ""
         return f"(SELECT {', '.join(items) or 'count(*) AS a0'} FROM {inner} AS t{by})"
+
+    @property
+    def closed(self) -> str:
+        return self.below.closed
+
+    @property
+    def tied(self) -> bool:
+        return self.below.tied
 
     @property
     def rows(self) -> tuple[tuple[str, str, str], ...]:

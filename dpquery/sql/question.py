@@ -15,7 +15,7 @@ from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
-from dpquery.sql import split
+from dpquery.sql import pairs, split
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.dialect import parse_view
@@ -29,10 +29,11 @@ from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, State
 from dpquery.sql.nested import check_flat, read_by
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released
 from dpquery.sql.publicvalues import values
+from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.select import query, relation, tables
 from dpquery.sql.semi import reads_outside
 from dpquery.sql.sides import Bound, Open, Released
-from dpquery.sql.stars import star, unfolded
+from dpquery.sql.stars import pointing, star, unfolded
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses
 from dpquery.sql.titles import title
 from dpquery.sql.united import united
@@ -63,15 +64,8 @@ def question(statement: Statement, tree: exp.Expr) -> Question:
         post = reader.above(node, env, inner=False)[1]
     check_named(statement)
     check_feeds(statement)
-    return Question(
-        tuple(statement.blocks),
-        post,
-        tuple(dict.fromkeys(statement.warnings)),
-        outermost,
-        tuple(statement.opened),
-        tuple(statement.products),
-        frozenset(statement.ends),
-    )
+    public = tuple(statement.opened), tuple(statement.products), tuple(statement.paired)
+    return Question(tuple(statement.blocks), post, tuple(dict.fromkeys(statement.warnings)), outermost, *public, frozenset(statement.ends))
 
 
 def bare(node: exp.Expr) -> exp.Expr:
@@ -208,7 +202,7 @@ class Reader:
         ctes, first, joins = take(node, *ALL)[:3]
         inside = env.within(self.statement, ctes)
         clauses = read_clauses(self.statement, node)
-        return self._selected(node, self._from(first, joins or (), inside), clauses, inside, inner, outer)
+        return self._selected(node, self._from(first, joins or (), inside, conjunct_nodes(clauses.where)), clauses, inside, inner, outer)
 
     def _selected(
         self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool, outer: Lifter | None = None
@@ -219,7 +213,7 @@ class Reader:
         for item in unfolded(statement, clauses.items, below.frame):
             stars = star(statement, item, below.frame)
             if stars is not None:
-                items += [(f.name, _pointing(f.value, below, item)) for f in stars]
+                items += [(f.name, pointing(f.value, below.frame, item)) for f in stars]
                 continue
             name, one = named_item(statement, item)
             items.append((name or title(one), one))
@@ -240,7 +234,7 @@ class Reader:
         few = clauses.limit is not None and clauses.limit <= 1
         return lifter, post, few or (clauses.group is None if grouped else below.single)
 
-    def _from(self, first: exp.From | None, joins: Sequence[exp.Join], env: Env) -> Flat:
+    def _from(self, first: exp.From | None, joins: Sequence[exp.Join], env: Env, where: Sequence[exp.Expr]) -> Flat:
         if first is None:  # one row of subqueries that are values
             return Flat("SELECT 0 AS nothing", (), (), Frame((Source("", ()),)), {}, single=True, unique=frozenset())
         found = self._relation(take(first, "this")[0], env, 0)
@@ -250,7 +244,7 @@ class Reader:
             if any(fold(s.alias) in known for s in right.frame.sources):
                 raise self.statement.refuse("DUPLICATE_ALIAS", "two relations have one name", join.this, "an alias of its own for each")
             over = Over(self.statement, Scope(found.frame, self.statement), {}, window, partial(self.inner, env=env), flat=found)
-            found = joined(self.statement, found, right, join, over)
+            found = joined(self.statement, found, right, join, over, where)
         return found
 
     def _relation(self, node: exp.Expr, env: Env, place: int) -> Flat:
@@ -377,9 +371,12 @@ class Reader:
             return self._values(query, env, single)
         if isinstance(query, exp.Select) and id(query) not in self.known and outer is not None and not self.is_block(query, env):
             lent = outer.lendings
-            found = released(*self._above(query, env, inner=True, outer=outer))
+            above = self._above(query, env, inner=True, outer=outer)
+            found = released(*above)
             if outer.lendings == lent:
                 self.known[id(query)] = found
+            elif not above[0].tied:
+                pairs.note(self.statement, (outer.closed, above[0].closed), pairs.FEW, node)
             return found
         return self._once(query, env)
 
@@ -387,19 +384,6 @@ class Reader:
 def _one_row(statement: Statement, node: exp.Select) -> bool:
     limit = read_clauses(statement, node).limit
     return limit is not None and limit <= 1
-
-
-def _pointing(value: object, below: Flat, item: exp.Expr) -> exp.Expr:
-    """A column that a star stands for, in the star's place: by its table's name and its own."""
-    for source in below.frame.sources:
-        for one in source.fields:
-            if one.value == value:
-                made = exp.column(one.name, table=source.alias or None, quoted=True)
-                made.meta.update(item.meta)
-                return made
-    made = exp.column(next(m.name for m in below.frame.merged if m.value == value), quoted=True)
-    made.meta.update(item.meta)
-    return made
 
 
 def check_named(statement: Statement) -> None:

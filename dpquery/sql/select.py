@@ -226,16 +226,23 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
     for cte in () if clause is None else take(clause, "expressions")[0]:
         if id(cte) not in statement.queries:
             _, inside = env.queries[fold(alias_of(statement, cte)[0])]
-            query(replace(statement, tables={}, blocks=[], feeds=[], opened=[], products=[], warnings=[]), take(cte, "this", "alias")[0], inside)
+            apart = replace(statement, tables={}, blocks=[], feeds=[], opened=[], products=[], paired=[], warnings=[])
+            query(apart, take(cte, "this", "alias")[0], inside)
 
 
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
     """The rows for which the conditions of WHERE are true: first those on the row itself, then those on a subquery's rows."""
     scope = Scope(side.frame, statement, aliases or {})
-    tests = [test for node in nodes if (test := semi.test_of(node)) is not None]
+    tests = _different([test for node in nodes if (test := semi.test_of(node)) is not None], env)
     predicate = unapplied(side, [condition(node, scope, "WHERE") for node in nodes if semi.test_of(node) is None])
     own = side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
     return semi.kept_by(statement, own, tests, scope, lambda query_, outer: _inner(statement, query_, outer, env))
+
+
+def _different(tests: Sequence[semi.Test], env: Env) -> list[semi.Test]:
+    """The conditions, those with public rows once each, however often they are written."""
+    open_ = [env.lists is not None and env.lists.open(test.query, env) for test in tests]
+    return list({(test.negated, test.node if once else id(test.node)): test for test, once in zip(tests, open_, strict=True)}.values())
 
 
 def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi.Inner:

@@ -97,3 +97,16 @@ def _column(item: exp.Expr, name: str, alias: str) -> exp.Expr:
     made = exp.column(name, table=alias or None, quoted=True)
     made.meta.update(item.meta)
     return made
+
+
+def pointing(value: object, frame: Frame, item: exp.Expr) -> exp.Expr:
+    """A column that a star stands for, in the star's place: by its table's name and its own."""
+    for source in frame.sources:
+        for one in source.fields:
+            if one.value == value:
+                made = exp.column(one.name, table=source.alias or None, quoted=True)
+                made.meta.update(item.meta)
+                return made
+    made = exp.column(next(m.name for m in frame.merged if m.value == value), quoted=True)
+    made.meta.update(item.meta)
+    return made

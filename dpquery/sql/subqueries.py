@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from dpquery.sql import pairs
 from dpquery.sql.indexed import misplaced
 from dpquery.sql.names import column_name, fold
 from dpquery.sql.public import written
@@ -27,17 +28,30 @@ OWN = frozenset("kacy")  # first letters of the table's own columns, and of valu
 
 def value(lifter: Lifter, node: exp.Expr) -> exp.Expr:
     """The column of a subquery that is a value: of at most one row, joined to each row of the table, or looked up for each."""
-    if id(node) not in lifter.subqueries:
-        lent = lifter.lendings
-        found = lifter.scalar(node, lifter, False)
-        if lifter.lendings == lent:
-            lifter.subqueries[id(node)] = f"y{len(lifter.scalars)}"
-            lifter.scalars.append(found)
-        elif _holds_list(found):
-            raise misplaced(lifter.statement, node)
-        else:
-            lifter.subqueries[id(node)] = _marked(lifter, f"(SELECT q.c0 FROM ({found.sql}) AS q)")
-    return exp.column(lifter.subqueries[id(node)], table="t")
+    return _shared(lifter, node, lambda: _value(lifter, node))
+
+
+def _shared(lifter: Lifter, node: exp.Expr, made: Callable[[], str]) -> exp.Column:
+    """The column of a subquery; equal ones share it, unless they release: each that is written is one to be paid for."""
+    name = lifter.subqueries.get(id(node)) or lifter.alike.get(node)
+    if name is None:
+        blocks = len(lifter.statement.blocks)
+        name = made()
+        if len(lifter.statement.blocks) == blocks:
+            lifter.alike[node] = name
+    lifter.subqueries[id(node)] = name
+    return exp.column(name, table="t")
+
+
+def _value(lifter: Lifter, node: exp.Expr) -> str:
+    lent = lifter.lendings
+    found = lifter.scalar(node, lifter, False)
+    if lifter.lendings == lent:
+        lifter.scalars.append(found)
+        return f"y{len(lifter.scalars) - 1}"
+    if _holds_list(found):
+        raise misplaced(lifter.statement, node)
+    return _marked(lifter, f"(SELECT q.c0 FROM ({found.sql}) AS q)")
 
 
 def _holds_list(found: Released) -> bool:
@@ -47,15 +61,19 @@ def _holds_list(found: Released) -> bool:
 
 def condition(lifter: Lifter, test: Test, lifted: Lifted, guarded: Guarded) -> exp.Expr:
     """The column of [NOT] EXISTS or [NOT] IN with a subquery."""
-    if id(test.node) not in lifter.subqueries:
-        found = lifter.scalar(test.query, lifter, True)
-        rows = f"EXISTS (SELECT 1 FROM ({found.sql}) AS q)"
-        text = rows if test.value is None else _member(lifter, found, test.node, lifted(test.value), guarded)
-        lifter.subqueries[id(test.node)] = _marked(lifter, f"NOT ({text})" if test.negated else text)
-    return exp.column(lifter.subqueries[id(test.node)], table="t")
+    return _shared(lifter, test.node, lambda: _marked(lifter, _condition(lifter, test, lifted, guarded)))
 
 
-def _member(lifter: Lifter, found: Released, node: exp.Expr, value: exp.Expr, guarded: Guarded) -> str:
+def _condition(lifter: Lifter, test: Test, lifted: Lifted, guarded: Guarded) -> str:
+    lent = lifter.lendings
+    found = lifter.scalar(test.query, lifter, True)
+    closed = lifter.lendings == lent
+    rows = f"EXISTS (SELECT 1 FROM ({found.sql}) AS q)"
+    text = rows if test.value is None else _member(lifter, found, test.node, lifted(test.value), guarded, closed)
+    return f"NOT ({text})" if test.negated else text
+
+
+def _member(lifter: Lifter, found: Released, node: exp.Expr, value: exp.Expr, guarded: Guarded, closed: bool) -> str:
     """Whether the value is one of the list; undecided where only a NULL or a comparison that fails could make it so."""
     if len(found.cells) != 1:
         message = f"IN compares one value with a subquery of {len(found.cells)} columns"
@@ -66,6 +84,8 @@ def _member(lifter: Lifter, found: Released, node: exp.Expr, value: exp.Expr, gu
     kind = lifter.kind(value.name) if isinstance(value, exp.Column) else None
     if kind is not None and kind == found.cells[0].type:
         return f"{own} IN (SELECT q.c0 FROM ({found.sql}) AS q)"
+    if closed:
+        pairs.note(lifter.statement, (lifter.closed, f"({found.sql})"), pairs.FEW, node)
     equal = f"FROM ({found.sql}) AS q WHERE TRY(q.c0 = {own})"
     return f"CASE WHEN EXISTS (SELECT 1 {equal}) THEN TRUE WHEN EXISTS (SELECT 1 {equal} IS NULL) THEN NULL ELSE FALSE END"
 

@@ -16,7 +16,7 @@ from dpquery.engine import feeding
 from dpquery.errors import Fault, Refused
 from dpquery.privacy import resolve
 from dpquery.release import post
-from dpquery.sql import joins
+from dpquery.sql import joins, pairs
 from dpquery.values.types import INTEGER
 
 TABLES = """
@@ -449,3 +449,54 @@ def test_public_tables_that_multiply_are_refused_before_they_do(join: str, con: 
         assert refused.value.position
     else:
         con.explain(sql)
+
+
+ABOVE = {
+    "r, kinds AS a, kinds AS b": "PUBLIC_TOO_LARGE",
+    "r JOIN kinds AS a USING (item), kinds AS b": "PUBLIC_TOO_LARGE",
+    "kinds AS a LEFT JOIN kinds AS b ON a.place < b.place, r": "PUBLIC_TOO_LARGE",
+    "kinds AS a, kinds AS b, r WHERE a.place = b.place AND r.item = a.item": "",
+    "r JOIN kinds AS a USING (item) JOIN kinds AS b ON a.place = b.place": "",
+    "r JOIN kinds AS a USING (item) WHERE EXISTS (SELECT 1 FROM kinds AS b WHERE b.place < a.place)": "PUBLIC_TOO_LARGE",
+    "r JOIN kinds AS a USING (item) WHERE (SELECT max(b.place) FROM kinds AS b WHERE b.place < a.place) > 0": "PUBLIC_TOO_LARGE",
+    "r JOIN kinds AS a USING (item) WHERE a.place * 1.5 IN (SELECT place FROM kinds)": "PUBLIC_TOO_LARGE",
+    "r JOIN kinds AS a USING (item) WHERE EXISTS (SELECT 1 FROM kinds AS b WHERE b.item = a.item AND b.place < a.place)": "",
+    "r JOIN kinds AS a USING (item) WHERE a.place IN (SELECT place FROM kinds)": "",
+    "(SELECT * FROM kinds WHERE place < 2) AS a, (SELECT * FROM kinds WHERE place < 2) AS b, r": "",
+}
+
+
+@pytest.mark.parametrize("join", ABOVE)
+def test_public_tables_that_multiply_above_the_noise_are_refused_before_the_charge(
+    join: str, con: dpquery.Connection, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = int(str(con._open.backend.public_rows("SELECT count(*) FROM kinds", [INTEGER])[0][0]))
+    for name in ("ALL", "FEW"):
+        monkeypatch.setattr(pairs, name, rows)
+    sql = f"WITH r AS ({BY_ITEM} HAVING item IN ('a', 'b', 'z')) SELECT COUNT(*) AS n FROM {join}"
+    if ABOVE[join]:
+        with pytest.raises(Refused) as refused:
+            con.explain(sql)
+        assert (refused.value.code, refused.value.position is None) == (ABOVE[join], False)
+    else:
+        agrees(con, folder, sql)
+
+
+MANY = 70  # more than the relations that a statement may name
+REPEATED = (
+    " AND ".join(["item IN (SELECT item FROM kinds)", "item NOT IN (SELECT title FROM kinds)"] * MANY),
+    " AND ".join(["EXISTS (SELECT 1 FROM kinds AS k WHERE k.item = orders.item)"] * MANY),
+    " AND ".join(["(SELECT MAX(place) FROM kinds AS k WHERE k.item = orders.item) < 9"] * MANY),
+    "TRUE GROUP BY country HAVING " + " AND ".join(["COUNT(*) > (SELECT MAX(place) FROM kinds)"] * MANY),
+)
+
+
+@pytest.mark.parametrize("where", REPEATED)
+def test_equal_subqueries_over_public_tables_are_read_once(where: str, con: dpquery.Connection, folder: Path) -> None:
+    agrees(con, folder, f"SELECT COUNT(*) AS n FROM orders JOIN users USING (user_id) WHERE {where} ORDER BY n")
+
+
+def test_equal_subqueries_above_the_noise_are_read_once(con: dpquery.Connection, folder: Path) -> None:
+    agrees(con, folder, f"SELECT n{' + (SELECT MAX(place) FROM kinds AS k WHERE k.item = r.item)' * MANY} AS s FROM ({BY_ITEM}) AS r ORDER BY 1")
+    twice = "(SELECT COUNT(*) FROM orders)"  # released, and so paid for, as often as it is written
+    assert len(con.query(f"SELECT {twice} AS a, {twice} AS b", fresh=True).receipt["tables"]) == 2

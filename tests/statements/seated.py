@@ -6,7 +6,7 @@ from expressions import NUMERIC, Scope, condition, number
 from grammar import Expr, Grammar, both
 from relations import equal, in_, outer, pair_of, public, query_of, relation, tie
 
-from dpquery.values.types import BOOLEAN, INTEGER
+from dpquery.values.types import BOOLEAN, INTEGER, Kind
 
 AROUND = ("{0}", "{0}", "NOT {0}", "({0}) IS NULL", "coalesce({0}, TRUE)", "({0}) OR {1}", "{1} AND NOT ({0})", "({0}) = {1}")
 
@@ -15,7 +15,7 @@ def tested(g: Grammar, scope: Scope, depth: int) -> Expr:
     """A condition of a row; one in six looks at a subquery."""
     if not g.chance(0.17):
         return condition(g, scope, depth)
-    made = g.random.choice([_private, _private, _public, _public, _ranked, _valued])(g, scope)
+    made = g.random.choice([_private, _private, _public, _public, _ranked, _valued, _looked_up, _rows])(g, scope)
     if made is None:
         return condition(g, scope, depth)
     return both(g.random.choice(AROUND), BOOLEAN, made, condition(g, scope, 0).whole)
@@ -72,3 +72,24 @@ def _valued(g: Grammar, scope: Scope) -> Expr | None:
     item = both(f"{g.random.choice(['min', 'MAX'])}({{0}})", value.type, value) if g.chance(0.7) else Expr("count(*)", "count(*)", INTEGER)
     sign = g.random.choice(["<", ">=", "=", "IS DISTINCT FROM"])
     return both(f"{{0}} {sign} {{1}}", BOOLEAN, number(g, scope, 0), query_of(g, right, item, more))
+
+
+def _looked_up(g: Grammar, scope: Scope) -> Expr | None:
+    """A comparison with one aggregate of the public rows that equal the row."""
+    cols, right = outer(scope), public(g)
+    pair, value = pair_of(g, cols, right), g.col(right.cols, *NUMERIC)
+    if pair is None or value is None:
+        return None
+    more = [condition(g, right.cols, 0)] if g.chance(0.3) else []
+    item = both(f"{g.random.choice(['min', 'MAX', 'sum'])}({{0}})", value.type, value) if g.chance(0.6) else Expr("count(*)", "count(*)", INTEGER)
+    sign = g.random.choice(["<", ">=", "=", "IS DISTINCT FROM"])
+    return both(f"{{0}} {sign} {{1}}", BOOLEAN, number(g, scope, 0), query_of(g, right, item, [equal(g, pair), *more]))
+
+
+def _rows(g: Grammar, scope: Scope) -> Expr | None:
+    """Two values at once that are IN a list of such."""
+    values = g.col(scope, Kind.INTEGER), g.col(scope, Kind.STRING)
+    if values[0] is None or values[1] is None:
+        return None
+    listed = ", ".join(f"({g.random.choice(['0', '1', '-3'])}, {text})" for text in ("'a'", "'b'", "''"))
+    return both(f"({{0}}, {{1}}) {'NOT ' if g.chance(0.4) else ''}IN ({listed})", BOOLEAN, *values)
