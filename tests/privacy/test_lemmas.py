@@ -206,6 +206,7 @@ def test_a_fingerprint_reaches_into_the_modules_that_a_lemma_rests_on(lemma: str
 # ---- what cites them -----------------------------------------------------------------------------------------------------------------
 
 STATEMENTS = (
+    "SELECT sum(amount, bounds => 'auto') FROM orders",
     "SELECT mode(amount > 50) FROM orders",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = EXPONENTIAL) median(amount) FROM orders",
     "SELECT count(*) AS n FROM users",

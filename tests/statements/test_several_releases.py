@@ -17,7 +17,9 @@ from worlds import MAIN, World, world
 from dpquery.errors import Refused
 from dpquery.plan.release import Release
 
-PER_UNIT = frozenset({"FULL_JOIN", "NAMED_ARGUMENT", "RAW_ROWS", "RELEASED_JOIN", "SUBQUERY_ABOVE_NOISE", "UNKNOWN_TABLE", "WINDOW"})
+PER_UNIT = frozenset(
+    {"AGGREGATE_CLAUSE", "FULL_JOIN", "NAMED_ARGUMENT", "QUANTILE", "RAW_ROWS", "RELEASED_JOIN", "SUBQUERY_ABOVE_NOISE", "UNKNOWN_TABLE", "WINDOW"}
+)
 """What a statement may be refused for besides, where one inside it is no release: a key of it fixes the unit."""
 EACH, TRIED = 2, 16  # answered, and tried for that
 
