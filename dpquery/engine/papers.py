@@ -138,6 +138,21 @@ def _entry(paper: _Paper, ledger: Ledger) -> Iterator[Finding]:
     yield from _charged(line, record, "its")
     if again:
         yield from _charged(line, paper.content, "the receipt's")
+        if _unordered(record.get("basis")) != _unordered(paper.get("basis")):
+            yield Finding(line.seq, "it says something else of `basis` than the receipt")
+
+
+def _unordered(basis: JSON) -> JSON:
+    """Bounds and noises without the order of releases and of their parts, which another wording may change; as they are where they are malformed."""
+    try:
+        parts = [sorted(map(_text, zip(one["cells"], one["noises"], strict=True))) for one in basis]
+        return sorted(_text([{**one, "cells": 0, "noises": 0}, *own]) for one, own in zip(basis, parts, strict=True))
+    except MALFORMED:
+        return basis
+
+
+def _text(value: JSON) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _again(paper: _Paper) -> bool:

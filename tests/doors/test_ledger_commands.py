@@ -224,8 +224,22 @@ def test_a_receipt_holds_after_others_of_its_account(command: Command, fresh: Pa
     assert json.loads(again.read_text(encoding="utf-8"))["receipt"]["stored"]["charged"] is False
     assert [verify_receipt(one, schema=fresh).findings for one in (answer, later, again)] == [(), (), ()]
     assert {"plan", "price.asked", "warnings"} <= {*verify_receipt(again, schema=fresh).unchecked}
+    for name, value in (("listed", 7), ("bounding", {"groups": 5, "idle": None}), ("keyed", None)):
+        assert verify_receipt(changed(again, lambda receipt, n=name, v=value: receipt["basis"][0].update({n: v})), schema=fresh).findings
     spent = json.loads(answer.read_text(encoding="utf-8"))["receipt"]["spent"]
     assert verify_receipt(changed(later, edited("spent", spent)), schema=fresh).findings
+
+
+def test_another_wording_of_a_stored_answer_holds(command: Command, fresh: Path, tmp_path: Path) -> None:
+    """Its parts stand in another order than those of the entry, which are the same."""
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    asked = "SELECT {} FROM orders"
+    for items, file in (("count(*), sum(amount), avg(amount)", first), ("avg(amount), sum(amount), count(*)", again)):
+        assert command("query", asked.format(items), "--schema", fresh, "--epsilon", "0.5", "--out", file).status == 0
+    one, other = (json.loads(file.read_text(encoding="utf-8"))["receipt"] for file in (first, again))
+    assert other["stored"]["charged"] is False
+    assert one["basis"] != other["basis"]
+    assert verify_receipt(again, schema=fresh).findings == ()
 
 
 def test_what_is_no_receipt(command: Command, fresh: Path, tmp_path: Path) -> None:
