@@ -518,10 +518,10 @@ def with_public_partner(g: Grammar, depth: int) -> Rel | None:
     if g.chance(0.4):
         ties = [equal(g, pair)] if g.chance(0.7) else []
         found = both(f"{'NOT ' if negated else ''}EXISTS {{0}}", BOOLEAN, query_of(g, right, None, [*ties, *more]))
-    elif not negated and g.chance(0.3):  # two values at once
+    elif not negated and g.chance(0.3):  # two values at once, of rows that read nothing around them: DuckDB itself takes no others
         other = _pair(g, replace(left, cols=cols), right) or pair
         item = both("{0}, {1}", BOOLEAN, g.read(pair[1]), g.read(other[1]))
-        found = both("({0}, {1}) IN {2}", BOOLEAN, g.read(pair[0]), g.read(other[0]), query_of(g, right, item, more))
+        found = both("({0}, {1}) IN {2}", BOOLEAN, g.read(pair[0]), g.read(other[0]), query_of(g, right, item, []))
     else:
         found = in_(g, pair[0], negated, query_of(g, right, g.read(pair[1]), more))
     return replace(left, where=(*left.where, found))
