@@ -71,7 +71,7 @@ class Worker:
         """The body of the reply. A Fault where it cannot be had; after most, the worker is gone."""
         try:
             if not self._ready:
-                self._receive(START)
+                self._receive(START, "ENGINE_FAILED")
                 self._ready = True
             self._send({**request, "timeout": timeout})
             return self._receive(None if timeout is None else timeout + GRACE)
@@ -96,18 +96,18 @@ class Worker:
         except BrokenPipeError:
             pass  # it has died; reading its reply says so
 
-    def _receive(self, timeout: float | None) -> bytes:
+    def _receive(self, timeout: float | None, late: str = "ENGINE_TIMEOUT") -> bytes:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            header, body = wire.unpacked(lambda count: self._read(count, deadline))
+            header, body = wire.unpacked(lambda count: self._read(count, deadline, late))
         except EOFError:
             raise fault("ENGINE_FAILED") from None
         if "error" in header:
             raise _Replied(str(header["error"]), bool(header["spoilt"]))
         return body
 
-    def _read(self, count: int, deadline: float | None) -> bytes:
-        """Exactly so many bytes; EOFError where the worker has died, ENGINE_TIMEOUT where it is late."""
+    def _read(self, count: int, deadline: float | None, late: str) -> bytes:
+        """Exactly so many bytes; EOFError where the worker has died, a Fault of the code `late` where it is."""
         assert self._process.stdout is not None
         parts, missing, pipe = [], count, self._process.stdout.fileno()
         with selectors.DefaultSelector() as selector:
@@ -115,7 +115,7 @@ class Worker:
             while missing:
                 left = None if deadline is None else deadline - time.monotonic()
                 if (left is not None and left <= 0) or not selector.select(left):
-                    raise fault("ENGINE_TIMEOUT")
+                    raise fault(late)
                 part = os.read(pipe, min(missing, 1 << 20))
                 if not part:
                     raise EOFError

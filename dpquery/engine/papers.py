@@ -80,7 +80,10 @@ def verify_receipt(
     if proof is not None:
         if key is None:
             raise Refused("USAGE", "a proof is held against a key", instead="--key, as `dpquery ledger key` prints it")
-        found += proved(_object(proof), str(paper.get("commitment")), key)
+        shown = _object(proof)
+        if shown.get("entry") != paper.content["entry"]:  # said beside what is proved: both could be edited
+            found.append(Finding(None, "the proof is of another entry than the receipt"))
+        found += proved(shown, str(paper.get("commitment")), key)
     return Checked(tuple(found), tuple(name for name in paper.names() if name not in paper.held))
 
 

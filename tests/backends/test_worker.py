@@ -18,7 +18,7 @@ import pytest
 from shop_files import write
 
 from dpquery.backends import duckdb as door
-from dpquery.backends import wire
+from dpquery.backends import process, wire
 from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.port import BoundedSQL
 from dpquery.errors import Fault
@@ -84,6 +84,14 @@ def test_a_worker_that_does_not_heed_the_interrupt_is_killed(shop: Schema, opene
     assert stopped.value.code == "ENGINE_TIMEOUT"
     assert gone(stuck)
     assert ask(backend, "SELECT 2") == 2
+
+
+def test_an_engine_that_starts_too_late_is_not_the_questions_fault(shop: Schema, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask for less would not help."""
+    monkeypatch.setattr(process, "START", 0.0)
+    with pytest.raises(Fault) as late:
+        ask(opened(shop), "SELECT 1")
+    assert (late.value.code, str(late.value.instead).startswith("ask again")) == ("ENGINE_FAILED", True)
 
 
 def test_memory_is_limited_by_the_engine(tmp_path: Path, opened: Opened) -> None:

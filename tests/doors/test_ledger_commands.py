@@ -93,6 +93,8 @@ def test_a_receipt_is_checked_without_the_data(command: Command, fresh: Path, an
     told = command("ledger", "verify", "--receipt", answer, "--proof", proof, "--key", key)
     said = " ".join(told.out.split())
     assert (told.status, said.startswith("The receipt holds: the price of its noises under its bounds, its proof. Not checked: ")) == (0, True)
+    other = changed(answer, edited("entry", "0" * 32))
+    assert "the proof is of another entry" in command("ledger", "verify", "--receipt", other, "--proof", proof, "--key", key).out
     assert {"entry,", "analyst,", "time,", "spent,", "left,", "price.asked,", "rows,"} <= set(said.split())
 
 
