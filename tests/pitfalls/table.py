@@ -153,6 +153,7 @@ TABLE: dict[str, Pitfall] = {
             *_in("pitfalls_data", "a11_a_copy_that_keeps_size_and_time_is_seen"),
             *_in("pitfalls_data", "a11_data_that_changes_while_a_query_runs_is_charged_and_withheld"),
             *_in("pitfalls_data", "a11_data_that_is_there_for_a_moment_only_is_not_answered_from"),
+            *_in("pitfalls_data", "a11_an_engine_that_has_other_files_open_is_not_answered_from"),
             *_in("pitfalls_data", "a11_data_that_does_not_fit_gets_no_ledger_and_no_version"),
             *_in("pitfalls_data", "a11_a12_n5_what_no_query_can_enforce_is_checked_at_registration"),
             *_in("ledger_rederived", "another_files_version_is_not_believed"),

@@ -143,6 +143,22 @@ def test_a11_data_that_is_there_for_a_moment_only_is_not_answered_from(schema: P
         assert str(session.budget().spent.epsilon) == ("0.25" if step == "run" else "0")
 
 
+def test_a11_an_engine_that_has_other_files_open_is_not_answered_from(schema: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever files are there: those that it opened are asked for, too."""
+    with people.opened(schema) as (session,):
+        run = session.backend.run
+
+        def meanwhile(*given: object) -> object:
+            found = run(*given)
+            session.backend._opened = ()
+            return found
+
+        monkeypatch.setattr(session.backend, "run", meanwhile)
+        with pytest.raises(Fault) as withheld:
+            session.query("SELECT count(*) FROM visits", epsilon="0.25")
+        assert withheld.value.code == "DATA_CHANGED"
+
+
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -95,6 +96,13 @@ def test_b11_a_statements_price_is_what_was_said(ordinary: Session) -> None:
     own = shown(ordinary, "SELECT count(*, epsilon => 0.1), sum(x, epsilon => 0.2) FROM visits", epsilon="0.3")
     assert [release["share"] for release in own["releases"]] == [pytest.approx(1 / 3), pytest.approx(2 / 3)]
     assert code(ordinary, "SELECT count(*, epsilon => 0.2), sum(x, epsilon => 0.2) FROM visits", epsilon="0.3") == "SHARES_EXCEED_PRICE"
+
+
+def test_b11_all_releases_of_a_statement_are_charged(ordinary: Session) -> None:
+    before = ordinary.budget().spent
+    ordinary.query("SELECT (SELECT count(*) FROM visits) AS n, count(*) AS m FROM visits", epsilon="0.7", fresh=True)
+    after = ordinary.budget().spent
+    assert (after.epsilon - before.epsilon, after.delta) == (Decimal("0.7"), before.delta)
 
 
 @pytest.mark.parametrize(

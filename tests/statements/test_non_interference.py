@@ -92,12 +92,22 @@ def explained(one: Session, question: Question) -> Any:
         return told(error)
 
 
+OF_RELEASED = re.compile(
+    r"^This is a stored answer\. |below the noise was NULL: |: what one unit brings is capped at |^A list of released values has more than "
+    r"|^The groups are more than "
+    r"|^What the statement does with the released values failed; |: NULL in \d+ of \d+ rows: |: in \d+ of \d+ rows another value may be as frequent: "
+    r"|^No group passed the threshold: |^Groups with few people are left out; |^No error bar for |: the error bar is wider than the value itself in "
+)
+"""All that an answer says besides: functions of what was released and of the plan. Another one is looked at before it joins these."""
+
+
 def told_of_plan(one: Listener, heard: Heard) -> tuple[str, ...]:
     """The warnings that do not tell of released values; they come first."""
     assert heard.plan is not None
     assert heard.answer is not None
     known = (*heard.plan.question.warnings, *receipt.plan_warnings(heard.plan, one.session.schema))
     assert heard.answer.warnings[: len(known)] == known
+    assert [said for said in heard.answer.warnings[len(known) :] if not OF_RELEASED.search(said)] == [], "a warning of its own"
     return known
 
 
