@@ -319,7 +319,10 @@ TABLE: dict[str, Pitfall] = {
     "B11": Pitfall(
         "A price for each column where the analyst named one for all.",
         "epsilon is the statement's; those of single aggregates are shares of it, and more than the whole is refused.",
-        (*_in("pitfalls_price", "b11_a_statements_price_is_what_was_said"), *_in("cost", "b11_explicit_epsilons_set_shares_of_the_price")),
+        (
+            *_in("pitfalls_price", "b11_a_statements_price_is_what_was_said", "b11_all_releases_of_a_statement_are_charged"),
+            *_in("cost", "b11_explicit_epsilons_set_shares_of_the_price"),
+        ),
     ),
     "B12": Pitfall(
         "A key list from an earlier release whose length enters the price.",
