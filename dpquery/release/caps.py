@@ -50,8 +50,6 @@ def chosen(counts: Sequence[int], noise: float, worth: float) -> Chosen:
     clear = np.flatnonzero(seen >= sure)
     least = int(clear[-1]) if clear.size else int(held[-1])
     start = _start(seen[: top + 1], noise, int(held[-1]))
-    if start >= last:
-        return Chosen(last, 0.0)
     above, likely = _above(seen[start + 1 :], top - start, noise)
     few = np.flatnonzero(likely <= max(worth, FEW))
     cap = min(last, max(least, start + int(few[0]) if few.size else last))

@@ -16,7 +16,9 @@ from ledger_shop import Shop, gaussian, laplace
 from dpquery import ledger
 from dpquery.errors import Error, Fault, OverBudget, Refused
 from dpquery.ledger import audit, binding, chain, creation, sqlite, tables
+from dpquery.ledger.mark import NONE, Mark, written
 from dpquery.ledger.model import Amounts, Row
+from dpquery.ledger.replay import OLDEST
 from dpquery.schema.model import Limits
 
 Body = dict[str, Any]
@@ -88,6 +90,7 @@ def test_a_log_that_begins_in_the_middle_needs_its_sums(shop: Shop) -> None:
 
 
 CHARGE = {"event": "charged", "analyst": "alice", "accounts": ["analyst:alice", "dataset"], "rho": "9", "delta": "0", "record": {}}
+SHOWN = {**CHARGE, "event": "shown", "accounts": ["analyst:alice"], "epsilon": "0.5"}
 RENEWED = {"event": "renewed", "account": "analyst:alice", "times": 1}
 
 
@@ -104,6 +107,7 @@ RENEWED = {"event": "renewed", "account": "analyst:alice", "times": 1}
         ([{"event": "granted", "account": "analyst:bob", "epsilon": "-7", "delta": "0"}], "no amount as it is written here"),
         ([{**CHARGE, "epsilon": "1"}, {**CHARGE, "epsilon": "0.5"}, {**RENEWED, "period": 1}], "more was spent in a period than its largest cap"),
         ([{"event": "upgraded", "format": 2}], "formats out of order"),
+        ([{**SHOWN, "of": "nobody"}], "a stored answer is shown that is none"),
     ],
 )
 def test_grants_and_periods_that_could_not_be_are_found_out(shop: Shop, added: list[Body], words: str) -> None:
@@ -112,6 +116,25 @@ def test_grants_and_periods_that_could_not_be_are_found_out(shop: Shop, added: l
     forgery = [{"time": "2999-01-01T00:00:00Z", **body, "id": str(i)} for i, body in enumerate(added)]
     assert words in said(forged([*entries, *forgery]))
     assert words not in said(forged(entries))
+
+
+def test_an_old_format_has_no_events_of_a_later_one(shop: Shop) -> None:
+    shop.begin()
+    entries = list(bodies(shop.path))
+    assert "an event that its format does not have" not in said(forged(entries))
+    of(entries, "created")["format"] = OLDEST
+    assert "an event that its format does not have" in said(forged(entries))
+
+
+def test_a_dearer_answer_is_not_shown_at_a_cheaper_price(shop: Shop) -> None:
+    opened = shop.begin(analysts={"alice": ("1", "0"), "bob": ("1", "0")})
+    entry = opened.charge("alice", laplace("0.5"), {}).id
+    opened.settle(entry, "released", ledger.Kept("question", b"answer"))
+    opened.charge("bob", laplace("0.5"), {}, of=entry)
+    entries = list(bodies(shop.path))
+    assert "is shown" not in said(forged(entries))
+    of(entries, "shown")["epsilon"] = "0.25"
+    assert "or for another price than it cost" in said(forged(entries))
 
 
 def test_more_was_spent_than_any_cap_allowed(shop: Shop) -> None:
@@ -219,6 +242,24 @@ def test_errors_of_sqlite_outside_a_transaction_are_faults_too() -> None:
 def test_a_path_that_the_system_refuses_is_a_fault(tmp_path: Path) -> None:
     told = fault(lambda: sqlite._file(tmp_path / ("x" * 300)))
     assert told.code == "LEDGER_FAILED"
+
+
+def test_a_mark_that_cannot_be_read_names_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "id"
+    place.write_text(written((7, "11" * 32)))
+    assert Mark([place]).head() == (7, "11" * 32)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "read", raising(OSError(errno.EIO, "Input/output error")))
+        found = Mark([place]).head()
+    assert found == NONE
+
+
+def test_a_ledger_of_other_data_is_found_out(shop: Shop) -> None:
+    shop.begin()
+    assert ledger.verify(shop.path, schema=shop.schema()) == ()
+    binding.places(shop.schema())[0].write_text(f"dpquery ledger {'0' * 32}\n")
+    (found,) = ledger.verify(shop.path, schema=shop.schema())
+    assert "the data belongs to another ledger" in found.message
 
 
 # ---- a new ledger's place ----------------------------------------------------------------------------------------------------------------

@@ -70,6 +70,23 @@ def test_another_files_version_is_not_believed(shop: Shop) -> None:
     assert caught.value.code == "LEDGER_CORRUPT"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE seen SET line = 'nowhere'",
+        """UPDATE entries SET body = replace(body, '"version":2', '"version":1') WHERE event = 'looked'""",
+    ],
+)
+def test_a_line_that_is_none_or_was_changed_says_nothing(shop: Shop, statement: str) -> None:
+    """Also where it says of the files what was asked, and only the version is another."""
+    opened = used(shop)
+    assert opened.looked_at(["second"]) == 2
+    shop.edit(statement)
+    with pytest.raises(Error) as caught:
+        opened.version_of(["second"], lambda: "f1")
+    assert caught.value.code == "LEDGER_CORRUPT"
+
+
 def test_files_are_looked_at_once(shop: Shop) -> None:
     """The log grows by a line for each state of the files, not for each question; found to be another version, by one more."""
     opened = used(shop)

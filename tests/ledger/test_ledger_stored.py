@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from ledger_shop import Shop, laplace
@@ -14,7 +15,10 @@ from dpquery.ledger import Kept, Ledger
 from dpquery.ledger.tables import Tables
 
 BOTH_STORES = True
-FILES_ALONE = ("test_a_backup_holds_what_is_stored",)  # a database is copied by its own means
+FILES_ALONE = (
+    "test_a_backup_holds_what_is_stored",  # a database is copied by its own means
+    "test_an_interrupt_while_a_shared_answer_is_charged_leaves_it_shown",  # how stores take interrupts: test_ledger_group
+)
 THREE = {"alice": ("2", "0"), "bob": ("1", "0"), "default": ("5", "1e-7")}
 GROUPED = {"team": (("3", "0"), ("alice", "bob"))}
 ANSWER = Kept("question", b"answer")
@@ -87,6 +91,28 @@ def test_who_has_no_room_is_not_shown_a_shared_answer(shop: Shop) -> None:
     assert [one.seen for one in ledger.stored("bob", "question")] == [None]
     assert ledger.balance("bob").spent.epsilon == 0
     assert [one.event for one in ledger.entries("bob")] == ["refused"]
+
+
+def test_an_interrupt_while_a_shared_answer_is_charged_leaves_it_shown(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after the commit: the charge stands and is named, and asking again costs nothing. It has no outcome: it was that of a release."""
+    ledger = shop.begin(analysts=THREE)
+    entry = released(ledger)
+    kind = type(ledger._store)
+    commit = kind.commit
+
+    def interrupted(store: Any) -> None:
+        monkeypatch.setattr(kind, "commit", commit)
+        commit(store)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kind, "commit", interrupted)
+    with pytest.raises(Fault) as failed:
+        ledger.charge("bob", laplace("0.5"), {}, of=entry)
+    assert failed.value.code == "INTERRUPTED"
+    assert [(one.id, one.event) for one in ledger.entries("bob")] == [(failed.value.entry, "shown")]
+    assert ledger.charge("bob", laplace("0.5"), {}, of=entry).id == failed.value.entry
+    assert ledger.balance("bob").spent.epsilon == Decimal("0.5")
+    assert ledger.verify() == ()
 
 
 def test_a_full_data_set_shows_what_it_paid_for(shop: Shop) -> None:

@@ -12,6 +12,7 @@ from ledger_shop import Shop, laplace
 from dpquery import ledger
 from dpquery.errors import Fault
 from dpquery.ledger import Ledger, formats
+from dpquery.ledger import sqlite as sqlite_store
 
 FORMAT_1 = Path(__file__).with_name("format1.ledger.gz")  # 20 lines, a balance among them; a group, a time-out, two refusals, a lowered cap
 BOUND = "dpquery ledger 2f26bb8bbaab6b3479305db3b3c0cec8\n"
@@ -75,6 +76,18 @@ def test_an_upgrade_that_fails_changes_nothing(shop: Shop, monkeypatch: pytest.M
     one.close()
     assert opened(shop).verify() == ()
     assert len(held) > 0
+
+
+def test_of_two_processes_that_upgrade_one_does(shop: Shop) -> None:
+    """Both found the old format; the one that comes second leaves what the first did."""
+    old(shop)
+    for connection in [sqlite_store._plain(shop.path) for _ in range(2)]:
+        sqlite_store._upgrade(connection)
+        connection.close()
+    assert version(shop.path) == 2
+    again = opened(shop)
+    assert [line.event for line in again.entries()].count("upgraded") == 1
+    assert again.verify() == ()
 
 
 def test_a_ledger_of_format_1_with_other_tables_is_left_alone(shop: Shop) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpquery.release.caps import OCTAVE, chosen
+from dpquery.release.caps import OCTAVE, Chosen, chosen
 
 BINS = 24 * OCTAVE + 1
 
@@ -47,3 +47,7 @@ def test_a_histogram_without_units_has_some_cap() -> None:
 def test_units_that_clearly_lie_higher_are_not_cut_off() -> None:
     seen = histogram(np.concatenate([np.full(10_000, 3.0), np.full(400, 5_000.0)]))
     assert end(chosen(seen.tolist(), 10.0, 1.0).bin) >= 5_000
+
+
+def test_of_a_single_bin_nothing_is_cut_off() -> None:
+    assert chosen([1_000], 10.0, 1.0) == Chosen(0, 0.0)

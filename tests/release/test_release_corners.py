@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,7 +14,7 @@ from test_bars import COUNT, EXACT, MEAN, NOISES
 
 from dpquery.errors import Fault
 from dpquery.mechanisms import SystemBits
-from dpquery.plan.draft import Affine, Feed, Output, Post, Ratio
+from dpquery.plan.draft import Affine, Either, Feed, Output, Post, Ratio
 from dpquery.plan.rel import Filling, Public
 from dpquery.plan.release import Key, PrivateKeys, ReleasedKeys
 from dpquery.plan.scalar import Column
@@ -46,6 +47,14 @@ def test_the_root_of_what_no_double_holds_ends_at_the_value_itself() -> None:
     huge = Fraction(10) ** 700
     assert bars._root(huge) == huge
     assert bars._root(Fraction(16)) == 4
+
+
+def test_moments_that_are_computed_with_have_no_bar() -> None:
+    """They are no numbers: shown as they are they keep their bar, scaled or moved they have none."""
+    bar = date(2024, 1, 1), date(2024, 2, 1)
+    assert bars._affine(bar, Fraction(1), Fraction(0)) == bar
+    for factor, offset in ((1, 1), (2, 0)):
+        assert bars._affine(bar, Fraction(factor), Fraction(offset)) is None
 
 
 @pytest.fixture
@@ -123,6 +132,8 @@ def test_a_report_tells_what_is_known_alone() -> None:
     released = bars.Released(RELEASE, NOISY, PRICED, [0, 1])
     known = edges._known(Output("m", Affine("a2"), True), {"t": replace(released, release=_unbounded())})
     assert known == {}
+    stacked = Output("m", Either((Affine("a0"), Affine("a0"))), True)
+    assert edges._known(stacked, {"t": released}) == {}, "rows of several branches have no bounds in common"
     assert "standard_deviation" not in str(edges._report(1, None, {}, C95))
 
 
