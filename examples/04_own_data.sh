@@ -1,7 +1,7 @@
 #!/bin/sh
 # From a CSV file to a private answer: draft a schema, complete it, check it, make the ledger, ask. sh examples/04_own_data.sh [FOLDER]
 set -eu
-folder=${1:-demo/own}
+folder=${1:-own}
 mkdir -p "$folder"
 cd "$folder"
 

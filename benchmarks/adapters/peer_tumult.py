@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ def opened(folder: Path, told: dict[str, Any]) -> tuple[str, Callable[[str, Any]
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     threads = told["threads"]
     builder = SparkSession.builder.master(f"local[{threads}]").config("spark.sql.shuffle.partitions", 2 * threads).config("spark.driver.memory", "6g")
+    builder = builder.config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="warehouse-"))
     spark = builder.config("spark.ui.enabled", "false").getOrCreate()
     month = f.date_format(f.trunc("day", "month"), "yyyy-MM-dd")
     events = spark.read.parquet(str(folder / "events.parquet")).withColumn("month", month).drop("day").cache()
