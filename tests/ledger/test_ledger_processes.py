@@ -20,7 +20,7 @@ CREW = Path(__file__).with_name("ledger_crew.py")
 
 def crew(task: str, shop: Shop, *rest: object) -> object:
     done = subprocess.run(
-        [sys.executable, str(CREW), task, str(shop.folder), *map(str, rest)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(CREW), task, str(shop.folder), *map(str, rest)], capture_output=True, text=True, timeout=400, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
