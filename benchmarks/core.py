@@ -20,6 +20,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from suite.lowering import seconds
 
 from dpquery.engine import create_ledger, open_session
 from dpquery.engine.session import Session
@@ -112,24 +113,8 @@ def queries(folder: Path, session: Session, runs: int) -> None:
 
 def lowering(session: Session, runs: int) -> None:
     """Parse to lowered statement, without the engine: what a query costs before anything runs."""
-    from dpquery.backends.lower import lower
-    from dpquery.backends.public import facts
-    from dpquery.engine import asking
-    from dpquery.privacy import bound, calibrate
-    from dpquery.sql import read
-
     for label, sql in QUERIES.items():
-        spent = []
-        for _ in range(runs * 3):
-            start = time.process_time()
-            question = read(sql, session.schema)
-            read_done = time.process_time()
-            (found,) = facts([question.blocks[0].draft], session.backend)
-            resumed = time.process_time()
-            release = bound(question.blocks[0].draft, found)
-            calibrate(release, asking.asks(question, asking.Call(), session.schema)[0], session.schema.adjacency)
-            lower(release, 1)
-            spent.append(read_done - start + time.process_time() - resumed)
+        spent = [seconds(sql, session) for _ in range(runs * 3)]
         print(f"parse to lowered statement, {label:34} {1000 * statistics.median(spent):6.1f} ms")
 
 

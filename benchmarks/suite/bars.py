@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from suite import data, figures
+from suite import data, figures, lowering
 from suite.report import spread
 from suite.systems import PLACE, SYSTEMS, Running
 from suite.workloads import told
@@ -135,11 +135,7 @@ def _lowering() -> list[float]:
     import tempfile
     from pathlib import Path
 
-    from dpquery.backends.lower import lower
-    from dpquery.backends.public import facts
-    from dpquery.engine import asking, create_ledger, open_session
-    from dpquery.privacy import bound, calibrate
-    from dpquery.sql import read
+    from dpquery.engine import create_ledger, open_session
 
     schema_text = _schema_text()
     with tempfile.TemporaryDirectory() as place:
@@ -151,15 +147,7 @@ def _lowering() -> list[float]:
         spent: dict[str, list[float]] = {}
         for _ in range(21):
             for bar in BARS:
-                start = time.process_time()
-                question = read(bar.sql, session.schema)
-                read_done = time.process_time()
-                (found,) = facts([question.blocks[0].draft], session.backend)
-                resumed = time.process_time()
-                release = bound(question.blocks[0].draft, found)
-                calibrate(release, asking.asks(question, asking.Call(), session.schema)[0], session.schema.adjacency)
-                lower(release, 1)
-                spent.setdefault(bar.title, []).append(read_done - start + time.process_time() - resumed)
+                spent.setdefault(bar.title, []).append(lowering.seconds(bar.sql, session))
         session.close()
     return max((times[1:] for times in spent.values()), key=statistics.median)
 
