@@ -37,7 +37,6 @@ def _in(file: str, *names: str) -> tuple[str, ...]:
 
 YET_TO_COME: dict[str, str] = {  # with the test that shows that it is refused, or not done, today; the table of attacks names them too
     "aggregation before joins, for speed": "test_resolve.py::test_a19_clamps_sit_above_the_joins",
-    "bounds found automatically": "test_pitfalls_values.py::test_c10_bounds_that_nobody_declared_are_not_found",
     "clipping to an L2 norm": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
     "several levels of totals in one statement": "test_pitfalls_keys.py::test_c15_totals_are_refused_as_yet",
     "shares by expected error": "test_pitfalls_price.py::test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale",
@@ -395,9 +394,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C10": Pitfall(
         "Bounds found in the data without a public ceiling, or histograms in which one person fills many bins.",
-        "Bounds are declared or written; where none is known the answer is refused.",
-        _in("pitfalls_values", "c10_bounds_that_nobody_declared_are_not_found", "e_the_bounds_are_those_of_the_expression_that_is_summed"),
-        "bounds found automatically",
+        "Bounds are declared or written, or, where the statement says so, chosen from a noisy histogram in which each unit fills one bin of a fixed "
+        "range, at a price that knows no cap; where none is known the answer is refused.",
+        (
+            *_in("pitfalls_values", "c10_bounds_that_nobody_declared_are_not_found", "e_the_bounds_are_those_of_the_expression_that_is_summed"),
+            *_in("automatic_bounds", "the_histogram_takes_a_tenth_of_the_price", "the_price_is_what_is_asked_and_knows_no_cap"),
+        ),
     ),
     "C11": Pitfall(
         "Progress bars, attached files above the noise and the engine's own counts.",
