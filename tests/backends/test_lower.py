@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from random import Random
@@ -15,6 +16,7 @@ from dpquery.plan.functions import call
 from dpquery.plan.rel import Keep, Scan
 from dpquery.plan.release import (
     Additive,
+    Bins,
     CellBound,
     Clamp,
     Element,
@@ -415,6 +417,9 @@ def test_an_idle_cap_is_left_out_only_where_the_statement_shows_it_or_the_unit_d
         lower(release(rel, [of(rel, "kind")], [("a",), ("b",), ("c",)], by=GroupCap(2, Idle.ALL_KEYS)), SALT)
     with pytest.raises(ValueError, match="idle"):
         lower(release(rel, [of(rel, "kind")], by=GroupCap(2, Idle.NO_KEYS)), SALT)
+    assert "row_number" not in lower(release(rel, [of(rel, "uid")], by=GroupCap(1, Idle.UNIT_KEY)), SALT).text
+    with pytest.raises(ValueError, match="idle"):
+        lower(release(rel, [of(rel, "uid")], by=GroupCap(2, Idle.UNIT_KEY)), SALT)
 
 
 def test_plans_that_do_not_hold_together_are_not_lowered() -> None:
@@ -422,6 +427,9 @@ def test_plans_that_do_not_hold_together_are_not_lowered() -> None:
     key = Key("k", of(rel, "kind"), STRING)
     with pytest.raises(ValueError, match="distinct units"):
         lower(Release(UnitTable(rel, (key,), (ROWS,), GroupCap(1)), PrivateKeys(0), ()), SALT)
+    few = call("lt", of(rel, "shop"), Literal(2, INTEGER))
+    with pytest.raises(ValueError, match="distinct units"):  # a group whose units are counted in part
+        lower(Release(UnitTable(rel, (key,), (replace(UNITS, where=few),), GroupCap(1)), PrivateKeys(0), ()), SALT)
     with pytest.raises(ValueError, match="add up over rows"):
         lower(Release(UnitTable(rel, (key,), (ROWS,), RowWeights(1)), ListedKeys((("a",),), ""), ()), SALT)
     amount = Units(of(rel, "amount"), CENT, 0, 2**40)
@@ -433,6 +441,16 @@ def test_plans_that_do_not_hold_together_are_not_lowered() -> None:
         lower(Release(UnitTable(rel, (), (Part(One(), Additive(1)),), GroupCap(1, Idle.NO_KEYS)), NoKeys(), ()), SALT)
     with pytest.raises(ValueError, match="wider"):
         lower(Release(UnitTable(rel, (), (Part(Units(of(rel, "amount"), CENT, -5, 5), Additive(4)),), RowWeights(1)), NoKeys(), ()), SALT)
+    for row, cell, said in (
+        (One(), Bins(2, 1, 9), "grid units"),
+        (Units(of(rel, "amount"), CENT, 0, 9, True), Bins(2, 1, 10), "grid units"),
+        (Units(of(rel, "amount"), CENT, 0, 9), Bins(2, 1, 9), "last bin"),
+        (Units(of(rel, "amount"), CENT, -1, 9), Bins(2, 2, 5), "last bin"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            lower(Release(UnitTable(rel, (), (Part(row, cell),), GroupCap(1, Idle.NO_KEYS)), NoKeys(), ()), SALT)
+    fits = Release(UnitTable(rel, (), (Part(Units(of(rel, "amount"), CENT, 0, 9), Bins(2, 2, 5)),), GroupCap(1, Idle.NO_KEYS)), NoKeys(), ())
+    assert lower(fits, SALT).enforced.cells == (CellBound(0, 2 << 20, bins=5),)
 
 
 def test_parts_share_what_rows_add() -> None:

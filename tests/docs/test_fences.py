@@ -44,7 +44,8 @@ def clone(folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").mkdir()
     (folder / ".venv/bin").symlink_to(Path(sys.executable).parent)
-    (folder / ".venv/.ready").touch()
+    for mark in (".runs", ".ready"):
+        (folder / ".venv" / mark).touch()
 
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if runnable(d)], ids=lambda d: d.name)

@@ -41,14 +41,25 @@ class Unchanged(Exception):
     """The mutant does nothing to a statement: nothing of it has to run."""
 
 
-def caught(down: Callable[[Release, int], BoundedSQL] = lower, each: int = 8) -> str | None:
+# What a statement must say for the mutant to change it, where few do: of many more statements these are run.
+SAYS = {
+    "a frame ends at its row": r"PRECEDING AND 1 FOLLOWING",
+    "the value of a list beside the one that is asked for": r"\)\[\d\]|list_extract|element_at|SAFE_OFFSET|OFFSET\(",
+}
+
+
+def caught(name: str, down: Callable[[Release, int], BoundedSQL] = lower, each: int = 8) -> str | None:
     """What is said of the first statement that gives the mutant away, among so many of each data set."""
+    said = re.compile(SAYS.get(name, ""), re.IGNORECASE)
     for seed in range(MOST):
         made = world(seed)
-        for i in range(each):
+        for i in range(400 if name in SAYS else each):
+            one = statement(made, f"{seed}/{i}")
+            if not said.search(one.dp):
+                continue
             with suppress(Unchanged):
                 try:
-                    check(made, statement(made, f"{seed}/{i}"), salt=1000 * seed + i, down=down)
+                    check(made, one, salt=1000 * seed + i, down=down)
                 except AssertionError as error:
                     return str(error)
         made.con.close()
@@ -104,7 +115,7 @@ def test_a_wrong_text_is_caught(name: str) -> None:
             raise Unchanged
         return replace(lowered, text=text)
 
-    assert caught(down, each=40), name
+    assert caught(name, down, each=40), name
 
 
 def _wide_cells(patch: Patch) -> None:
@@ -319,7 +330,7 @@ def test_a_wrong_plan_is_caught(name: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         MUTANTS[name](patch)
         if name not in RARE:
-            assert caught(), name
+            assert caught(name), name
     if name in RARE:
         assert caught_where_it_counts(name), name
 
