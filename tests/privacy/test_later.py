@@ -14,8 +14,8 @@ from interpreter import Data, rows, run
 from dpquery.errors import Fault
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.rel import Filling, Join, Lookup, Private, output
-from dpquery.plan.release import Clamp, Enforced, GroupCap, Idle, Key, KeySource, Release, ReleasedKeys
+from dpquery.plan.rel import Filling, Join, Lookup, Private, Scan, output
+from dpquery.plan.release import Clamp, Enforced, GroupCap, HeavyMean, Idle, Key, KeySource, Release, ReleasedKeys
 from dpquery.plan.scalar import Column
 from dpquery.privacy import Facts, bound, enforced, lemmas, sensitivities
 from dpquery.privacy.later import any_cap, met_once
@@ -145,14 +145,14 @@ def test_c15_the_number_of_keys_would_make_a_claim_too_small() -> None:
 # ---- caps ----------------------------------------------------------------------------------------------------------------------------
 
 
-def in_units_of_a_cap() -> Release:
+def in_units_of_a_cap(card: str = "total", of_rows: Scan = ORDERS, name: str = "amount", most: int = 1) -> Release:
     """A sum of orders in units of a cap that is not known yet."""
     made = WORLD.released(Filling.ROW, FLOAT)
     cap = replace(made.columns[0], public=made.name)
-    rel = Lookup(ORDERS, replace(made, columns=(cap,)), Join.INNER, None)
-    value = of(ORDERS, "amount")
-    ask = AggregateAsk("a0", "sum(amount)", "total", value, None, cap=cap)
-    return bound(Draft(rel, (), (), (ask,), Contributions(1, 1, 9)), Facts({made.name: 1}, None, ""))
+    rel = Lookup(of_rows, replace(made, columns=(cap,)), Join.INNER, None)
+    value = of(of_rows, name)
+    ask = AggregateAsk("a0", f"{card}({name})", card, value, None, cap=cap)
+    return bound(Draft(rel, (), (), (ask,), Contributions(1, most, 9)), Facts({made.name: 1}, None, ""))
 
 
 @pytest.mark.lemma("C16", "P8")
@@ -183,7 +183,21 @@ def test_c16_without_the_clamp_a_small_cap_breaks_the_claim() -> None:
 
 @pytest.mark.lemma("C16")
 def test_c16_a_cap_that_is_no_released_row_is_refused() -> None:
+    """No relation of that name, one of several rows, and one of several values."""
     release = in_units_of_a_cap()
-    with pytest.raises(Fault) as caught:
-        any_cap(replace(release, table=replace(release.table, input=ORDERS)))
-    assert caught.value.message == "a cap is not one released value (C16)"
+    rel = release.table.input
+    assert isinstance(rel, Lookup)
+    several = replace(rel, public=replace(rel.public, filled=Filling.KEYS))
+    pair = replace(rel, public=replace(rel.public, columns=rel.public.columns * 2))
+    for wrong in (ORDERS, several, pair):
+        with pytest.raises(Fault) as caught:
+            any_cap(replace(release, table=replace(release.table, input=wrong)))
+        assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", "a cap is not one released value (C16)")
+
+
+@pytest.mark.lemma("C16", "L9")
+def test_c16_a_mean_of_units_with_one_row_each_is_planned_as_such() -> None:
+    """In units of a cap as without one: the rows that a unit can have count, not the limit on them."""
+    users, orders = (in_units_of_a_cap("mean", rel, name, 9).table.parts for rel, name in ((USERS, "age"), (ORDERS, "amount")))
+    assert [part.cell.rows for part in users if isinstance(part.cell, HeavyMean)] == [1]
+    assert [part.cell.rows for part in orders if isinstance(part.cell, HeavyMean)] == [9]
