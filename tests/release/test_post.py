@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import pytest
 
-from dpquery.errors import Fault, Refused
-from dpquery.plan.draft import Output, Post
+from dpquery.errors import Fault, Position, Refused
+from dpquery.plan.draft import Output, Post, Product
 from dpquery.release import post
 from dpquery.schema.model import Limits
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, UUID, Kind, Type
@@ -129,6 +129,14 @@ def test_generated_rows_are_stopped_before_the_charge(monkeypatch: pytest.Monkey
     with pytest.raises(Refused) as refused:
         post.check(asked("SELECT count(*) FROM range(1000000) a(x), range(1000000) b(y) WHERE hash(x) > hash(y)"), {"noisy": COLUMNS})
     assert refused.value.code == "POST_TOO_SLOW"
+
+
+def test_rows_that_take_too_long_to_count_are_refused_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(post, "CHECK_SECONDS", 0.2)
+    side = "(SELECT 1 FROM range(1000000) a(x), range(1000000) b(y) WHERE hash(x) > hash(y))"
+    with pytest.raises(Refused) as refused:
+        post.check_pairs([Product((side, "noisy"), ("days",), 10, Position(7, 7))], {"noisy": COLUMNS}, LIMITS)
+    assert (refused.value.code, refused.value.position) == ("POST_TOO_SLOW", Position(7, 7))
 
 
 def test_a_type_that_cannot_be_handed_over_is_refused_before_the_charge() -> None:
