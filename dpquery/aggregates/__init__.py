@@ -9,6 +9,7 @@ from dpquery.aggregates.byrank import QUANTILE_BY_RANK
 from dpquery.aggregates.card import Bar, Card, Planned
 from dpquery.aggregates.count import COUNT
 from dpquery.aggregates.distinct import DISTINCT
+from dpquery.aggregates.leading import LEADING
 from dpquery.aggregates.mean import MEAN
 from dpquery.aggregates.mode import MODE
 from dpquery.aggregates.pair import PAIRS
@@ -16,9 +17,16 @@ from dpquery.aggregates.quantile import QUANTILE
 from dpquery.aggregates.spread import SPREADS
 from dpquery.aggregates.total import TOTAL
 from dpquery.aggregates.units import UNITS
+from dpquery.plan.release import Aggregate
 
 CARDS: Mapping[str, Card] = MappingProxyType(
     {card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, QUANTILE_BY_RANK, MODE)}
 )
 
-__all__ = ["CARDS", "Bar", "Card", "Planned"]
+
+def card(aggregate: Aggregate) -> Card:
+    """How the noisy sums of an aggregate read."""
+    return CARDS[aggregate.card] if aggregate.leading is None else LEADING
+
+
+__all__ = ["CARDS", "Bar", "Card", "Planned", "card"]

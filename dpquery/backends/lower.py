@@ -7,7 +7,7 @@ wrote them into the text, not from the plan's own account of itself: the price i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from dpquery.backends import cells, names, relation, tree
@@ -17,6 +17,7 @@ from dpquery.backends.relation import Script
 from dpquery.backends.scalar import sql
 from dpquery.backends.values import handed
 from dpquery.plan.coerce import convert
+from dpquery.plan.leading import led
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Bounding,
@@ -85,7 +86,8 @@ def _result(release: Release, table: _Table, script: Script, made: _Sums) -> Bou
     for number, level in enumerate(made.levels):
         name = script.add(level, f"level{number}")
         selects.append(f"SELECT {', '.join([*table.groups, *('NULL' for _ in sums), *tree.PLACE])} FROM {name}")
-    bounds = tuple(made.cells[i] for i in range(len(release.table.parts)))
+    chosen = led(release)
+    bounds = tuple(replace(made.cells[i], led=i in chosen) for i in range(len(release.table.parts)))
     rows = release.keys.rows if isinstance(release.keys, ListedKeys) else None
     selecting, listed = _selecting(release, bounds), None if rows is None else len(rows)
     enforced = Enforced(made.bounding, bounds, selecting, keyed=bool(table.groups), listed=listed)
@@ -214,6 +216,8 @@ def _check_idle(cap: GroupCap, why: Idle, keys: Keys) -> None:
             shown = isinstance(keys, ListedKeys) and len(keys.rows) <= cap.groups
         case Idle.UNIT_KEY:
             shown = cap.groups == 1
+        case Idle.COMPARED:
+            shown = isinstance(keys, ListedKeys) and len(keys.rows) <= cap.groups
         case _:
             assert_never(why)
     if not shown:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpquery.aggregates import CARDS, linear
+from dpquery.aggregates import card, linear
 from dpquery.engine import asking
 from dpquery.engine.cost import at
 from dpquery.engine.goal import Allowed
@@ -285,7 +285,7 @@ def _place(how: Affine, question: Question, releases: Sequence[Release]) -> tupl
     if release is None:
         return None
     aggregate = next(one for one in releases[release].aggregates if one.name == own)
-    if aggregate.cap is not None or CARDS[aggregate.card].expected_error is not linear.expected_error:
+    if aggregate.cap is not None or card(aggregate).expected_error is not linear.expected_error:
         return None
     return release, aggregate.parts[0], aggregate.step
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpquery.aggregates import CARDS
+from dpquery.aggregates import card
 from dpquery.engine import receipt
 from dpquery.engine.aim import Aim
 from dpquery.engine.cost import Now
@@ -85,6 +85,6 @@ def _expected(block: Ready, confidence: Fraction) -> Iterator[JSON]:
     """The expected error of each aggregate, and nothing for a count that only decides which groups appear."""
     for aggregate in block.release.aggregates:
         noises = tuple(block.priced.noises[i] for i in aggregate.parts)
-        yield CARDS[aggregate.card].expected_error(aggregate, noises, confidence)
+        yield card(aggregate).expected_error(aggregate, noises, confidence)
     if receipt.hidden_count(block.release) is not None:
         yield None

@@ -10,7 +10,7 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any, assert_never
 
 from dpquery.accounting.event import Price
-from dpquery.aggregates import mode
+from dpquery.aggregates import leading, mode
 from dpquery.aggregates.values import spelled
 from dpquery.backends.public import MAX_KEYS
 from dpquery.engine import basis
@@ -312,9 +312,11 @@ def plan_warnings(prepared: Prepared, schema: Schema) -> tuple[str, ...]:
 
 
 def _assured(prepared: Prepared) -> Iterator[str]:
-    """How sure each mode is: no error bar can say it."""
+    """How sure each mode is, and each group that was chosen: no error bar can say it."""
     for block in prepared.blocks:
         for one in block.release.aggregates:
+            if one.leading is not None:
+                yield leading.assured(one, [block.priced.noises[i] for i in one.parts], prepared.ask.confidence)
             if one.values:
                 yield mode.assured(one.label, one, [block.priced.noises[i] for i in one.parts], prepared.ask.confidence)
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpquery.errors import Position
+from dpquery.plan.leading import Lead
 from dpquery.plan.rel import Filling, Private, Public
 from dpquery.plan.release import Key, KeySource, Mechanism
 from dpquery.plan.scalar import Column, Interval, Scalar
@@ -70,7 +71,7 @@ class Draft:
     """One aggregate block. `sources` cover all keys (then the keys are public) or the keys are private and `sources` is empty.
 
     `minimum` is the least number of units for which a private group is meant to appear (schema's floor, raised by the statement). `listed`, where a
-    source is filled between the releases, will hold the key list.
+    source is filled between the releases, will hold the key list. With `lead` nothing is shown but the key of one group.
     """
 
     input: Private
@@ -80,6 +81,7 @@ class Draft:
     contributions: Contributions
     minimum: int = 1
     listed: Public | None = None
+    lead: Lead | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import assert_never
 
+from dpquery.plan.leading import Leading
 from dpquery.plan.rel import Private, Public
 from dpquery.plan.scalar import Column, Interval, Scalar
 from dpquery.values.types import Type, Value
@@ -156,9 +157,7 @@ class Part:
     def reads(self) -> tuple[Scalar, ...]:
         """The expressions whose values it is made of, FILTER included."""
         match self.row:
-            case One(value=value):
-                read = [value]
-            case Units(value=value) | Element(value=value):
+            case One(value=value) | Units(value=value) | Element(value=value):
                 read = [value]
             case Product(left=left, right=right):
                 read = [left.value, right.value]
@@ -176,6 +175,7 @@ class Idle(StrEnum):
     NO_KEYS = "there is no GROUP BY"
     UNIT_KEY = "the key depends on the unit alone"
     ALL_KEYS = "no more keys are listed than the cap allows"
+    COMPARED = "nothing is shown but which group has the most, or the least"
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,9 +301,9 @@ class Aggregate:
     """One aggregate of the statement: a column of the noisy table, finished by a card from the parts at `parts`.
 
     `label` is the analyst's text; `bounds` are those enforced, in the value's own units; `share` an explicit `epsilon =>`. `notes` say how it is
-    bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by,
-    `quantile` which one it is, `values` what is counted, of which the most frequent one is shown. With `cap`, a relation that
-    holds a released value, step and bounds are in units of that.
+    bounded, `cuts` what a limit that the statement did not set may leave out of it, `less` what each row of the parts was lessened by, `quantile`
+    which one it is, `values` what is counted, of which the most frequent one is shown; with `leading` one group is chosen by it. With `cap`, a
+    relation that holds a released value, step and bounds are in units of that.
     """
 
     name: str
@@ -320,6 +320,7 @@ class Aggregate:
     quantile: Quantile | None = None
     values: tuple[Value, ...] = ()
     cap: str | None = None
+    leading: Leading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,8 +373,8 @@ class Ask:
 class CellBound:
     """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight).
 
-    `united`: cells are sets of so many values, of which the released sum is the size of the union. `bins`: cells are so many integers, none
-    below 0, that add up to at most `high` (0: one integer), of which one is chosen by the rank `ranked`, where that is given.
+    `united`: cells are sets of so many values, of which the released sum is the size of the union. `bins`: cells are so many integers, none below 0,
+    that add up to at most `high` (0: one integer), of which one is chosen by the rank `ranked`, if given. `led`: one group is chosen by its sum.
     """
 
     low: int
@@ -382,6 +383,7 @@ class CellBound:
     united: bool = False
     bins: int = 0
     ranked: Fraction | None = None
+    led: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Any, Final, assert_never
 
 from dpquery.plan.draft import Draft, Feed, Opened
+from dpquery.plan.leading import led
 from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, inputs, output
 from dpquery.plan.release import Aggregate, Key, Keys, KeySource, ListedKeys, NoKeys, PrivateKeys, Release, ReleasedKeys
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts
@@ -91,7 +92,8 @@ def form(release: Release) -> Form:
     source = spelling.relation(table.input, "")
     keys = [spelling.of(key) for key in table.keys]
     chosen, ranked = {*release.modal}, {*release.ranked}
-    parts = [_hashed(spelling.of(part), str(i in chosen), str(i in ranked)) for i, part in enumerate(table.parts)]
+    ways = {i: [str(leading.most)] for i, leading in led(release).items()}
+    parts = [_hashed(spelling.of(part), str(i in chosen), str(i in ranked), *ways.get(i, ())) for i, part in enumerate(table.parts)]
     of_keys, of_parts = _sorted(keys), _sorted(parts)
     shown = _rule(release.keys, of_keys, parts, spelling)
     written = (spelling.of(table.bounding), *(keys[i] for i in of_keys), "parts", *(parts[i] for i in of_parts))

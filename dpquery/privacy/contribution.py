@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from dpquery.plan.leading import led
 from dpquery.plan.release import (
     WEIGHT_BITS,
     Additive,
@@ -33,6 +34,7 @@ from dpquery.plan.release import (
     UnitMean,
     Units,
 )
+from dpquery.privacy.compared import compared
 from dpquery.values.types import Adjacency
 
 
@@ -61,14 +63,17 @@ def enforced(release: Release) -> Enforced:
     Claim   every cell of a unit in part j lies in cells[j] or is 0; if `keyed` is false there is one group, else a unit has cells in at most as
             many groups as the cap says; under RowWeights rows lie in cells[j] and their weights add up to at most rows * 2^20.
     Proof   The cells: C2. The cap keeps that many groups of each unit, or is idle: no GROUP BY, one group; a key that depends on the unit (L10,
-            L11), one group for each unit; all listed keys, as rows of others are dropped first. Weights: n (min(R, n) 2^20 // n) <= R 2^20.
+            L11), one group for each unit; all listed keys, as rows of others are dropped first, few enough for the cap or with none wanted
+            (C17). Weights: n (min(R, n) 2^20 // n) <= R 2^20.
     Tight   test_c1_group_cap_is_reached, test_c7_row_weights_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md A2, A3, C2, W1.
     """
     table, keys = release.table, release.keys
     selecting = keys.count if isinstance(keys, PrivateKeys) else None
     listed = len(keys.rows) if isinstance(keys, ListedKeys) else None
-    return Enforced(table.bounding, tuple(cell_bound(part) for part in table.parts), selecting, keyed=bool(table.keys), listed=listed)
+    chosen = led(release)
+    cells = tuple(replace(cell_bound(part), led=i in chosen) for i, part in enumerate(table.parts))
+    return Enforced(table.bounding, cells, selecting, keyed=bool(table.keys), listed=listed)
 
 
 def cell_bound(part: Part) -> CellBound:
@@ -130,18 +135,28 @@ def sensitivities(bounds: Enforced, adjacency: Adjacency) -> tuple[Sensitivity, 
     Claim   neighbouring data sets move the exact sums of part j, over all groups, by no more than the j-th result says.
     Proof   By L8 only the unit's own cells change. Which lemma bounds them follows from the bounding: C4 without GROUP BY, C5 where all keys are
             listed and none is capped away, C6 under a group cap, C7 under row weights; C9 where the sum is the size of a union, C10 where cells
-            are several integers, C12 where one of these is chosen by rank.
+            are several integers, C12 where one of these is chosen by rank; C17 beside them where one group is chosen.
     Tight   Each of C4 to C7 is reached, in the interpreter and from SQL text down: test_a_unit_reaches_the_claim,
             test_claims_are_the_true_worst_case
     Source  Dwork et al. 2006 (sensitivity); Wilson et al. 2020, section 3.
     """
     match bounds.bounding:
         case RowWeights(rows=rows):
-            return tuple(row_weights(cell, rows, bounds.keyed, adjacency) for cell in bounds.cells)
+            found = [row_weights(cell, rows, bounds.keyed, adjacency) for cell in bounds.cells]
         case GroupCap(groups=groups, idle=idle):
-            return tuple(_capped(cell, groups, idle, bounds, adjacency) for cell in bounds.cells)
+            found = [_capped(cell, groups, idle, bounds, adjacency) for cell in bounds.cells]
         case _:
             assert_never(bounds.bounding)
+    return tuple(_led(one, cell, bounds, adjacency) if cell.led else one for one, cell in zip(found, bounds.cells, strict=True))
+
+
+def _led(of_sums: Sensitivity, cell: CellBound, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
+    """Sums that are compared between the listed groups: what moves them apart besides what moves them."""
+    if bounds.listed is None or cell.bins:
+        raise AssertionError("groups are compared by one integer each, and listed")
+    groups, weight = (1, bounds.bounding.rows << WEIGHT_BITS) if isinstance(bounds.bounding, RowWeights) else (bounds.bounding.groups, 1)
+    shift, width = (weight * _shift(cell, one) for one in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE))
+    return replace(of_sums, lemma="C17", spreads=(1, compared(shift, width, groups, adjacency)))
 
 
 def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, adjacency: Adjacency) -> Sensitivity:
@@ -153,7 +168,8 @@ def _capped(cell: CellBound, groups: int, idle: Idle | None, bounds: Enforced, a
         return united(_capped(replace(cell, united=False), groups, idle, bounds, adjacency))
     if not bounds.keyed:
         return one_group(cell, adjacency)
-    return listed_groups(cell, groups, adjacency) if idle is Idle.ALL_KEYS else capped_groups(cell, groups, bounds.listed, adjacency)
+    all_listed = idle in (Idle.ALL_KEYS, Idle.COMPARED)
+    return listed_groups(cell, groups, adjacency) if all_listed else capped_groups(cell, groups, bounds.listed, adjacency)
 
 
 def one_group(cell: CellBound, adjacency: Adjacency) -> Sensitivity:

@@ -18,6 +18,7 @@ from dpquery.aggregates import mode
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, Randomness, selection_delta_up, threshold
 from dpquery.numbers import significant_up, sqrt_up
+from dpquery.plan.leading import led
 from dpquery.plan.release import Aggregate, Ask, Choosing, Enforced, Mechanism, PrivateKeys, Release
 from dpquery.privacy.contribution import Sensitivity, enforced, groups_of_a_unit, sensitivities
 from dpquery.values.types import Adjacency
@@ -59,7 +60,7 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked, *led(release)))
     found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
     return min(found, key=_error if release.aggregates else _least_shown)
 
@@ -75,7 +76,7 @@ def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | Non
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
+    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked, *led(release)))
     choices = [choice for choice in _choices(release, ask) if rho is not None or not BY_RHO & {*choice}]
     found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
     return min(found, key=_error if release.aggregates else _least_shown)
@@ -108,7 +109,8 @@ def _possible(release: Release, ask: Ask) -> None:
 def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     """The mechanisms of the parts, in each way that is allowed: one for all, but for the selecting part where the statement names its own.
 
-    Of what modes alone read, one integer is chosen instead, unless the statement names a noise; of bins by rank one is chosen in any case.
+    Of what modes alone read, one integer is chosen instead, unless the statement names a noise; of bins by rank, and of groups that are
+    compared, one is chosen in any case.
     """
     pairs: list[tuple[Mechanism, Randomness]] = [(Mechanism.LAPLACE, Choosing.PERMUTE_AND_FLIP)]
     if ask.noise is not None:
@@ -116,11 +118,11 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     elif ask.delta > 0:
         pairs += [(Mechanism.GAUSSIAN, one) for one in ((Choosing.EXPONENTIAL, Mechanism.GAUSSIAN) if release.modal else (Mechanism.GAUSSIAN,))]
     selecting = release.keys.count if isinstance(release.keys, PrivateKeys) else None
-    own, count = ask.selection, len(release.table.parts)
+    own, count, always = ask.selection, len(release.table.parts), {*release.ranked, *led(release)}
     found = []
     for added, chosen in pairs:
         by_rank = Choosing.PERMUTE_AND_FLIP if added is Mechanism.LAPLACE else Choosing.EXPONENTIAL
-        each: list[Randomness] = [by_rank if i in release.ranked else chosen if i in release.modal else added for i in range(count)]
+        each: list[Randomness] = [by_rank if i in always else chosen if i in release.modal else added for i in range(count)]
         if own and selecting is not None:
             each[selecting] = own
         found.append(tuple(each))
@@ -176,7 +178,8 @@ def _noised(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency, r
 def _error_of(noise: Noise, plan: _Plan, part: int) -> Fraction:
     """The variance of a part's noise, about; of what may be chosen, the square of the lead that a score needs."""
     if part in plan.chosen:
-        return Fraction(mode.lead(plan.bounds.cells[part].bins - 1, noise, USUAL)) ** 2
+        among = plan.bounds.cells[part].bins or plan.bounds.listed or 1
+        return Fraction(mode.lead(among - 1, noise, USUAL)) ** 2
     return 2 * noise.parameter**2 if noise.mechanism is Mechanism.LAPLACE else noise.parameter
 
 
@@ -301,8 +304,8 @@ def epsilon_of(noise: Noise, sensitivity: Sensitivity) -> Fraction | None:
     Given   neighbouring data sets move the part by at most L1 in all, and the integers of n groups apart by r each.
     Claim   discrete Laplace noise of scale b gives epsilon = L1 / b, permute and flip of scale s gives n r / s.
     Proof   P(Z = z) is proportional to exp(-|z| / b): the ratio of two densities is at most the product over coordinates of exp(|shift| / b).
-            Permute and flip: Z4, of the pattern of C11 or C12. None is infinite, and so never too little: an exponential mechanism that was scaled
-            for a rho has an epsilon too, but a larger one than was asked.
+            Permute and flip: Z4, of the pattern of C11, C12 or C17. None is infinite, and so never too little: an exponential mechanism that was
+            scaled for a rho has an epsilon too, but a larger one than was asked.
     Tight   test_p3_epsilon_is_reached, test_p3_epsilon_of_a_choice_is_reached
     Source  Ghosh, Roughgarden and Sundararajan 2009; Dwork et al. 2006; McKenna and Sheldon 2020.
     """
@@ -326,7 +329,7 @@ def rho_of(noise: Noise, sensitivity: Sensitivity) -> Fraction:
     Proof   Gaussian: Canonne, Kamath, Steinke. Laplace: each coordinate is e-DP for its own e = shift / b, so has rho e tanh(e/2), rising and 0 at
             0; rhos of independent coordinates add up; the sum is at most that of the worst pattern (C6). Where only L1 is bounded (C7) the
             pattern is all of it in one coordinate, as tanh rises and so e tanh(e/2) is superadditive. Choices: each group's is (r / s)-DP (Z4)
-            and has the rho of Z2 for that, or, exponential, that of Z5; both are superadditive in r, so that C11 or C12 has the worst pattern.
+            and has the rho of Z2 for that, or, exponential, that of Z5; both are superadditive in r, so that C11, C12 or C17 has the worst pattern.
     Tight   test_a17_discrete_laplace_is_not_charged_the_continuous_rho, test_n2_row_weights_are_charged_as_one_coordinate, test_p4_rho_of_patterns,
             test_p4_rho_of_choices
     Source  Canonne, Kamath and Steinke 2020; Bun and Steinke 2016; Cesar and Rogers 2021; docs/pitfalls.md A17, N2.

@@ -8,9 +8,11 @@ from math import prod
 from typing import assert_never
 
 from dpquery.aggregates import CARDS, Planned, scaled
+from dpquery.aggregates.leading import how
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.extent import numbers
+from dpquery.plan.leading import Lead, Leading
 from dpquery.plan.rel import CapRows, Compute, Group, Keep, Lookup, Match, Private, Public, Scan, Semi, Stack, Windowed, output, walk
 from dpquery.plan.release import (
     Aggregate,
@@ -35,7 +37,7 @@ from dpquery.privacy.contribution import enforced, sensitivities
 from dpquery.privacy.later import any_cap, any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
 from dpquery.privacy.rows import rows_per_unit
-from dpquery.values.types import Adjacency, Value
+from dpquery.values.types import INTEGER, Adjacency, Value
 
 LARGEST_FANOUT = 10_000  # public rows that one private row may meet in all
 FREE_FANOUT = 100  # beyond which the private input is capped
@@ -69,15 +71,16 @@ def bound(draft: Draft, facts: Facts) -> Release:
             test_a_bound_that_is_not_enforced_is_caught
     Source  The lemmas that it names.
     """
+    facts = _comparable(draft, facts)
     rel = capped(filled(draft.input, facts), draft.contributions.join_rows)
     limits = replace(_limits(draft.contributions, rows_per_unit(rel)), listed=_listed(draft, facts))
     planned = [(ask, _planned(ask, limits, rel)) for ask in draft.asks]
     private = bool(draft.keys) and facts.keys is None and draft.listed is None
     parts = tuple(dict.fromkeys([*([COUNT_OF_UNITS] if private else []), *(part for _, found in planned for part in found.parts)]))
     places = {part: i for i, part in enumerate(parts)}
-    aggregates = tuple(_aggregate(ask, found, places) for ask, found in planned)
     keys = _keys(draft, facts, parts)
-    table = UnitTable(rel, draft.keys, parts, _bounding(draft.keys, limits, keys, rel))
+    aggregates = tuple(_leading(_aggregate(ask, found, places), draft.lead, keys) for ask, found in planned)
+    table = UnitTable(rel, draft.keys, parts, _bounding(draft, limits, keys, rel))
     release = Release(table, keys, aggregates)
     if (many := numbers(release, facts.beside)) > MOST_NUMBERS:
         instead = "fewer or coarser groups, fewer quantiles, or several statements"
@@ -98,8 +101,9 @@ def lemmas(release: Release) -> tuple[str, ...]:
     """
     found = {*local(release.table.input), cells(release.table), "C1", "C2", "C3"}
     bounds = enforced(release)
-    sums = replace(bounds, cells=tuple(replace(cell, united=False) for cell in bounds.cells))  # on which what is said of unions rests
-    found.update(s.lemma for each in (bounds, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
+    of_unions = replace(bounds, cells=tuple(replace(cell, led=False) for cell in bounds.cells))  # on which what is said of comparisons rests
+    sums = replace(bounds, cells=tuple(replace(cell, led=False, united=False) for cell in bounds.cells))  # and what is said of unions
+    found.update(s.lemma for each in (bounds, of_unions, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
     if release.modal:
         found.add("C11")
     found.update(any_cap(release))
@@ -244,6 +248,23 @@ def _aggregate(ask: AggregateAsk, found: Planned, places: Mapping[Part, int]) ->
     return Aggregate(ask.name, ask.label, ask.card, own, found.type, found.step, found.bounds, ask.epsilon, *more, cap)
 
 
+def _comparable(draft: Draft, facts: Facts) -> Facts:
+    """The facts, without the keys that take no part where one group is chosen."""
+    if draft.lead is None or facts.keys is None:
+        return facts
+    return replace(facts, keys=tuple(row for row in facts.keys if row[draft.lead.key] is not None))
+
+
+def _leading(aggregate: Aggregate, lead: Lead | None, keys: Keys) -> Aggregate:
+    """The aggregate, of which nothing is shown but the key of one group, where that is what is wanted."""
+    if lead is None:
+        return aggregate
+    if not isinstance(keys, ListedKeys):
+        raise Fault("PLAN_BROKEN", "groups are compared where their keys are listed")
+    chosen = Leading(lead.most, len(keys.rows))
+    return replace(aggregate, label=lead.label, type=INTEGER, leading=chosen, notes=(how(chosen), *aggregate.notes))
+
+
 def _listed(draft: Draft, facts: Facts) -> int | None:
     """How many groups there are in all; of a list that is not known yet the most that it can have; None where private rows say."""
     if draft.listed is not None:
@@ -273,9 +294,11 @@ def _key_set(rows: Iterable[tuple[Value, ...]]) -> tuple[tuple[Value, ...], ...]
     return tuple(sorted(found, key=lambda row: tuple((value is None, value) for value in row)))
 
 
-def _bounding(columns: tuple[Key, ...], limits: Contributions, keys: Keys, rel: Private) -> Bounding:
+def _bounding(draft: Draft, limits: Contributions, keys: Keys, rel: Private) -> Bounding:
     if limits.weights is None:
-        return _group_cap(columns, keys, max(1, limits.groups), fixed(rel))
+        cap = _group_cap(draft.keys, keys, max(1, limits.groups), fixed(rel))
+        free = draft.lead is not None and cap.idle is None and not limits.groups_given
+        return GroupCap(len(keys.rows), Idle.COMPARED) if free and isinstance(keys, ListedKeys) else cap
     if isinstance(keys, PrivateKeys):
         raise Refused(
             "ROW_WEIGHTS",

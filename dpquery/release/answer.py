@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from dpquery.aggregates import CARDS, mode
+from dpquery.aggregates import card, mode
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
@@ -63,7 +63,7 @@ class Answer:
 def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS) -> list[NoisyColumn]:
     """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read."""
     keys = [(f"k{i}", key.type, [row[i] for row in noisy.keys]) for i, key in enumerate(release.table.keys)]
-    values = [(a.name, a.type, CARDS[a.card].finish(a, _sums(a, noisy))) for a in release.aggregates]
+    values = [(a.name, a.type, card(a).finish(a, _sums(a, noisy))) for a in release.aggregates]
     bars = [
         (f"{side}{name[1:]}", FLOAT, [float(bar[end]) if isinstance(bar, tuple) else None for bar in ends[name]])
         for name in sorted(ends)
@@ -84,7 +84,7 @@ def bars_read(noisy: Noisy, release: Release, priced: Priced, ends: Collection[s
     """The error bars of these aggregates, row by row: of what was released, and of its noise, a function that costs nothing."""
     found = [a for a in release.aggregates if a.name in ends]
     noises = [tuple(priced.noises[part] for part in a.parts) for a in found]
-    return {a.name: CARDS[a.card].interval(a, _sums(a, noisy), own, confidence) for a, own in zip(found, noises, strict=True)}
+    return {a.name: card(a).interval(a, _sums(a, noisy), own, confidence) for a, own in zip(found, noises, strict=True)}
 
 
 def finished(

@@ -12,7 +12,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, assert_never
 
-from dpquery.aggregates import CARDS
+from dpquery.aggregates import card
 from dpquery.aggregates.fieller import ratios
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Output, Ratio
 from dpquery.plan.release import Aggregate, Release
@@ -114,7 +114,7 @@ def _released(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Releas
     """The aggregate's table, and its bars by that table's rows."""
     released, a = named(how.aggregate, tables)
     noises = tuple(released.priced.noises[i] for i in a.parts)
-    return released, CARDS[a.card].interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
+    return released, card(a).interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
 
 
 def _at(bars: Bars, place: int | None) -> Bar:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import assert_never
 
 from dpquery.mechanisms import BitSource, Noise, choose, sample
+from dpquery.plan.leading import Leading, led
 from dpquery.plan.release import Bins, Choosing, ListedKeys, NoKeys, Part, PrivateKeys, Release, ReleasedKeys
 from dpquery.privacy.cost import Priced
 from dpquery.release.ranks import Aim, aim, scores
@@ -27,7 +28,7 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     Given   the exact sums, the noise and threshold that were charged, a source of independent bits.
     Claim   what is released is a function of the noisy vector: each exact integer of each part and group, those of bins without rows among them,
             plus a draw of its own (M5), and of a part that is chosen from which of a group's integers, or of their scores by rank (C12), that is
-            (M7), never how large. Over listed keys
+            (M7), never how large; or, of a part that is compared (C17), which group's integer, or which negated one. Over listed keys
             it is all of that vector, over private keys the groups whose noisy count of units, less (minimum - 1), reaches the threshold.
     Proof   Exact integers leave this module as arguments of one addition each, or as scores of M7, whose result is all that is kept.
             Groups out of the key list are never looked up. The other parts of groups that do not pass are not drawn: as draws are independent,
@@ -40,10 +41,10 @@ def add(exact: Exact, release: Release, priced: Priced, bits: BitSource) -> Nois
     column = _Columns(exact, [_aim(part, noise) for part, noise in zip(release.table.parts, priced.noises, strict=True)])
     match release.keys:
         case NoKeys():
-            return _all(((),), [0], column, numbers, priced, bits)
+            return _all(((),), [0], column, numbers, priced, bits, {})
         case ListedKeys(rows=rows):
             place = {key: i for i, key in enumerate(exact.keys)}
-            return _all(rows, [place.get(row) for row in rows], column, numbers, priced, bits)
+            return _all(rows, [place.get(row) for row in rows], column, numbers, priced, bits, led(release))
         case ReleasedKeys():
             raise AssertionError("a list of released keys is known by now")
         case PrivateKeys(count=units, minimum=minimum):
@@ -79,9 +80,28 @@ class _Columns:
         return found if sought is None else scores(found, numbers, sought)
 
 
-def _all(keys: Sequence[Row], places: Sequence[int | None], column: _Columns, numbers: Sequence[int], priced: Priced, bits: BitSource) -> Noisy:
-    columns = [_noised(column(part, places, each), priced, part, bits, each) for part, each in enumerate(numbers)]
+def _all(
+    keys: Sequence[Row],
+    places: Sequence[int | None],
+    column: _Columns,
+    numbers: Sequence[int],
+    priced: Priced,
+    bits: BitSource,
+    compared: Mapping[int, Leading],
+) -> Noisy:
+    columns = [
+        _compared(column(part, places, each), compared[part], priced, part, bits)
+        if part in compared
+        else _noised(column(part, places, each), priced, part, bits, each)
+        for part, each in enumerate(numbers)
+    ]
     return in_order(keys, columns, numbers)
+
+
+def _compared(column: Sequence[int], leading: Leading, priced: Priced, part: int, bits: BitSource) -> list[int]:
+    """1 for the group that is chosen by its sum for having the most, -1 for the one with the least, 0 for all others."""
+    sign = 1 if leading.most else -1
+    return [sign * one for one in choose(priced.noises[part], [sign * value for value in column], len(column), bits)] if column else []
 
 
 def _noised(column: Sequence[int], priced: Priced, part: int, bits: BitSource, each: int = 1) -> list[int]:

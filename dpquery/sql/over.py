@@ -226,6 +226,7 @@ class Grouped(Lifter):
     below: Over = field(kw_only=True)
     keys: list[exp.Expr] = field(default_factory=list)  # lifted
     calls: list[str] = field(default_factory=list)
+    led: bool = False  # whether one of the rows was chosen, and that is all that is known of them
     extremes: dict[str, Type] = field(default_factory=dict)  # calls that give one of the values of a column, whose type they have
 
     @property
@@ -254,6 +255,9 @@ class Grouped(Lifter):
     @property
     def ties(self) -> tuple[str, ...]:
         return tuple(f"k{i}" for i in range(len(self.keys)))
+
+    def chosen(self, node: exp.Expr) -> bool:
+        return self.led
 
     def _key(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Literal) or not self.keys:

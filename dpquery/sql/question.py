@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -15,7 +16,7 @@ from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
-from dpquery.sql import pairs, split
+from dpquery.sql import leading, pairs, split
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.dialect import parse_view
@@ -52,7 +53,7 @@ class Sort(Enum):
 
 def question(statement: Statement, tree: exp.Expr) -> Question:
     """The statement, read in full."""
-    reader, node = Reader(statement), bare(tree)
+    reader, node = Reader(statement, mentions=leading.mentions(tree)), bare(tree)
     env = Env(lists=reader)
     if not isinstance(node, exp.Select | exp.SetOperation):
         raise statement.refuse("NOT_A_SELECT", f"{type(node).__name__.upper()} is not answered: only SELECT is", node, "a SELECT statement")
@@ -83,6 +84,8 @@ class Reader:
     sorts: dict[int, Sort] = field(default_factory=dict)
     known: dict[int, Released] = field(default_factory=dict)
     held: list[exp.Expr] = field(default_factory=list)  # so that no other node takes an id of theirs
+    mentions: Counter[str] = field(default_factory=Counter)  # how often the text names each relation
+    wanted: dict[int, leading.Wanted] = field(default_factory=dict)  # of a query whose groups another one only compares
 
     # ---- what a query is ---------------------------------------------------------------------------------------------------------
 
@@ -182,7 +185,7 @@ class Reader:
         """A query that releases, as a relation."""
         node = bare(node)
         if isinstance(node, exp.Select) and self.is_block(node, env):
-            above, post = block(self.statement, node, env, self, inner=True)
+            above, post = block(self.statement, node, env, self, inner=True, want=self.wanted.get(id(node)))
             return renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
         return released(*self._above(node, env, inner=True))
 
@@ -201,11 +204,13 @@ class Reader:
             )
         ctes, first, joins = take(node, *ALL)[:3]
         inside = env.within(self.statement, ctes)
+        want = leading.wanted(self.statement, node, inside, self.mentions, self.wanted)
         clauses = read_clauses(self.statement, node)
-        return self._selected(node, self._from(first, joins or (), inside, conjunct_nodes(clauses.where)), clauses, inside, inner, outer)
+        below = self._from(first, joins or (), inside, conjunct_nodes(clauses.where))
+        return self._selected(node, below, clauses, inside, inner, outer, leading.chosen(self.statement, below.rows, want))
 
     def _selected(
-        self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool, outer: Lifter | None = None
+        self, node: exp.Expr, below: Flat, clauses: Clauses, env: Env, inner: bool, outer: Lifter | None = None, led: bool = False
     ) -> tuple[Lifter, Post, bool]:
         statement = self.statement
         items: list[tuple[str, exp.Expr]] = []
@@ -228,7 +233,7 @@ class Reader:
         if grouped:
             named = () if clauses.group is None else grouping.grouped(statement, clauses.group, items, scope)
             keys = [over.lift(one, Where.HAVING) for _, one in named]
-            lifter = Grouped(statement, scope, aliases, window, over.scalar, outer=outer, below=over, keys=keys)
+            lifter = Grouped(statement, scope, aliases, window, over.scalar, outer=outer, below=over, keys=keys, led=led)
         parts = split.Parts(items, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, clauses.distinct is not None)
         post = split.post(lifter, parts, inner)
         few = clauses.limit is not None and clauses.limit <= 1
@@ -342,7 +347,7 @@ class Reader:
 
     def value(self, statement: Statement, frame: Frame, node: exp.Expr, env: Env) -> tuple[Public, Column]:
         """The released value of a subquery below the noise: a public relation of one row, and its column."""
-        own = Reader(statement, self.sorts, self.known if statement.blocks is self.statement.blocks else {}, self.held)
+        own = Reader(statement, self.sorts, self.known if statement.blocks is self.statement.blocks else {}, self.held, self.mentions)
         return value(statement, frame, node, env, own)
 
     def scalar(self, node: exp.Expr, env: Env) -> Released:

@@ -15,7 +15,7 @@ from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
-from dpquery.sql import automatic, never, split
+from dpquery.sql import automatic, leading, never, split
 from dpquery.sql import keys as grouping
 from dpquery.sql import options as settings
 from dpquery.sql import seats as seating
@@ -24,6 +24,7 @@ from dpquery.sql.clause import HINT, Option
 from dpquery.sql.env import Env, named_item
 from dpquery.sql.feeds import Readers, key_table
 from dpquery.sql.fields import take
+from dpquery.sql.leading import Wanted
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import Scope, Statement, aliased
 from dpquery.sql.options import Chosen
@@ -50,6 +51,11 @@ class Clauses:
     limit: int | None
     offset: int | None
 
+    @property
+    def cut(self) -> bool:
+        """Whether some groups, or some of their rows, may be left out above the noise, or are put in order."""
+        return any(one is not None for one in (self.distinct, self.having, self.qualify, self.order, self.limit, self.offset))
+
 
 Item = tuple[str, str, exp.Expr]  # an output: alias (empty: none), name, expression
 
@@ -65,8 +71,13 @@ def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | Non
     return statement.clauses[int(mark.name.removeprefix(HINT))]
 
 
-def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, inner: bool = False) -> tuple[Above, Post]:
-    """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it."""
+def block(
+    statement: Statement, select: exp.Select, env: Env, readers: Readers, inner: bool = False, want: Wanted | None = None
+) -> tuple[Above, Post]:
+    """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it.
+
+    `want`: all that is read of it is where one of its columns is greatest, or least.
+    """
     name = table_name(next(statement.noisy))
     chosen = settings.chosen(statement, clause(statement, select) or ())
     own = replace(statement, tables={}, feeds=[], rows=chosen.rows)
@@ -78,7 +89,7 @@ def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, 
         message = "only public tables are read: there is nothing to protect"
         raise statement.refuse("PUBLIC_ONLY", message, first, "a private table, or the public table queried directly")
     settings.check_unit(own, chosen, side, owning(side.rel))
-    found = _block(own, side, clauses, chosen, first, name, readers, inside, inner)
+    found = _block(own, side, clauses, chosen, first, name, readers, inside, inner, want)
     check_unread(own, ctes, inside)
     return found
 
@@ -110,7 +121,16 @@ def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
 
 
 def _block(
-    statement: Statement, side: Bound, clauses: Clauses, chosen: Chosen, first: exp.From, name: str, readers: Readers, env: Env, inner: bool
+    statement: Statement,
+    side: Bound,
+    clauses: Clauses,
+    chosen: Chosen,
+    first: exp.From,
+    name: str,
+    readers: Readers,
+    env: Env,
+    inner: bool,
+    want: Wanted | None,
 ) -> tuple[Above, Post]:
     seat = seats(statement, env, side)
     clauses, items = _seated(clauses, _items(statement, side, clauses), seat)
@@ -146,6 +166,8 @@ def _block(
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
+    if sources and draft.listed is None and chosen.price.noise is None and not clauses.cut:
+        draft = replace(draft, lead=leading.lead(want, above, named, post.outputs, asks))
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
     draft = automatic.capped(statement, draft, name, chosen.price, table_name)
     statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))

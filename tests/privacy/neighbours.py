@@ -28,7 +28,7 @@ class Moved:
     l1: int
     l2_squared: int
     shifts: tuple[int, ...]
-    spreads: tuple[int, ...]  # of each group, the largest signed shift less the smallest, that of untouched integers being 0
+    spreads: tuple[int, ...]  # of each group (of groups of one integer, all at once) the largest signed shift less the smallest, 0 among them
 
     def within(self, claim: Sensitivity) -> bool:
         """Whether every norm, and every price of the kind that Laplace noise has, stays within the claim."""
@@ -50,11 +50,13 @@ def _rho(e: float | Fraction) -> float:
 
 
 def moved(one: Groups, other: Groups, part: int) -> Moved:
-    pairs = [[flat(groups[key][part]) if key in groups else {} for groups in (one, other)] for key in {*one, *other}]
+    found = [[groups[key][part] if key in groups else {} for groups in (one, other)] for key in {*one, *other}]
+    pairs = [[flat(value) for value in values] for values in found]
     signed = [[a.get(i, 0) - b.get(i, 0) for i in {*a, *b}] for a, b in pairs]
     shifts = tuple(abs(s) for group in signed for s in group)
     changed = tuple(s for s in shifts if s)
-    spreads = tuple(max(0, *group) - min(0, *group) for group in signed if group)
+    compared = [[s for group in signed for s in group]] if any(isinstance(value, int) for values in found for value in values) else signed
+    spreads = tuple(max(0, *group) - min(0, *group) for group in compared if group)
     return Moved(len(changed), max(shifts, default=0), sum(shifts), sum(s * s for s in shifts), changed, tuple(s for s in spreads if s))
 
 

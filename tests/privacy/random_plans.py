@@ -14,11 +14,13 @@ from typing import Any
 from interpreter import Data
 
 from dpquery.aggregates import CARDS
+from dpquery.aggregates.leading import COMPARED
 from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
 from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.leading import Lead
 from dpquery.plan.rel import (
     Compute,
     Filling,
@@ -377,7 +379,18 @@ def draft(random: Random, made: Callable[[World], Private] | None = None) -> Dra
     source = (KeySource(tuple(range(len(keys))), "a list", literals=((),)),) if public else ()
     listed = world.released(Filling.KEYS, INTEGER, *(key.type for key in keys)) if public and random.random() < 0.3 else None
     plan = Draft(rel, keys, source, asks, given, random.choice([1, 1, 2]), listed)
+    led = _led(Random(random.getstate()[1][0]), plan)  # the state is read and not moved on: all other drafts stay what they were
+    if led is not None:
+        return led
     return _in_units_of_a_cap(world, plan) if weights is None and random.random() < 0.15 else plan
+
+
+def _led(random: Random, plan: Draft) -> Draft | None:
+    """The draft with one of its counts or sums alone, of which nothing is shown but which group has the most, or the least; now and then."""
+    fit = next((one for one in plan.asks if one.card in COMPARED), None)
+    if fit is None or not plan.sources or plan.listed is not None or random.random() < 0.5:
+        return None
+    return replace(plan, asks=(fit,), lead=Lead(random.random() < 0.5, random.randrange(len(plan.keys)), "arg_max(k, n)"))
 
 
 def _in_units_of_a_cap(world: World, plan: Draft) -> Draft:

@@ -208,6 +208,7 @@ def test_a_fingerprint_reaches_into_the_modules_that_a_lemma_rests_on(lemma: str
 STATEMENTS = (
     "SELECT sum(amount, bounds => 'auto') FROM orders",
     "SELECT mode(amount > 50) FROM orders",
+    "SELECT arg_max(status, n) FROM (SELECT status, count(*) AS n FROM orders WHERE status IN ('shipped', 'returned') GROUP BY status)",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = EXPONENTIAL) median(amount) FROM orders",
     "SELECT count(*) AS n FROM users",
     "SELECT status, sum(amount) AS s FROM orders WHERE amount > 3 GROUP BY status",

@@ -92,7 +92,7 @@ def integers(exact: Exact, part: int, numbers: int, key: tuple[Value, ...]) -> l
 
 
 def add(exact: Exact, parts: Sequence[Part], keys: Keys, drawn: Drawn, threshold: int | None = None) -> Noisy:
-    release = SimpleNamespace(keys=keys, table=SimpleNamespace(parts=parts))
+    release = SimpleNamespace(keys=keys, table=SimpleNamespace(parts=parts), aggregates=())
     return noise.add(exact, cast(Any, release), cast(Any, SimpleNamespace(noises=noises(parts), threshold=threshold)), drawn.bits)
 
 
