@@ -15,10 +15,10 @@ from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
 from dpquery.plan.draft import Draft, Opened, Product
-from dpquery.plan.rel import Lookup, Public, publics, walk
+from dpquery.plan.rel import Lookup, Public, Semi, publics, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Call, Column, Scalar, columns, conjuncts, replaced
-from dpquery.privacy.resolve import Facts
+from dpquery.privacy.resolve import LARGEST_FANOUT, Facts
 from dpquery.values.types import INTEGER, Type, Value
 
 MAX_KEYS = 10_000
@@ -85,6 +85,7 @@ def filled(public: Public, rows: Sequence[Row]) -> Public:
 
 
 def _facts(draft: Draft, backend: Backend) -> Facts:
+    _check_partners(draft, backend)
     fanouts: dict[str, int] = {}
     for lookup in (rel for rel in walk(draft.input) if isinstance(rel, Lookup)):
         once = lookup.public.filled is not None  # whatever it will hold (L25)
@@ -118,7 +119,11 @@ def _partial(source: KeySource, keys: Sequence[Key], backend: Backend) -> bool:
 
 def fanout(lookup: Lookup, backend: Backend) -> int:
     """The most public rows that one private row can meet, at least 1: the commonest key's where the join asks for equal keys, else all rows."""
-    table, keys = names.public(lookup.public.name), _join_keys(lookup)
+    return _met(lookup.public, lookup.on, backend)
+
+
+def _met(public: Public, on: Scalar | None, backend: Backend) -> int:
+    table, keys = names.public(public.name), [key for part in conjuncts(on) if (key := _join_key(public, part)) is not None]
     if not keys:
         text = f"SELECT count(*) FROM {table}"
     else:
@@ -128,20 +133,34 @@ def fanout(lookup: Lookup, backend: Backend) -> int:
     return max(1, int(str(found)))
 
 
-def _join_keys(lookup: Lookup) -> list[str]:
-    """What stands on the public side of the equalities that the join asks for. Types must agree, lest unlike values count as equal."""
-    given = {c.id: f"c{i}" for i, c in enumerate(lookup.public.columns)}
-    found = []
-    for part in conjuncts(lookup.on):
-        match part:
-            case Call(function="eq", args=(left, right)) if left.type == right.type:
-                for ours, theirs in ((left, right), (right, left)):
-                    public, other = {c.id for c in columns(ours)}, {c.id for c in columns(theirs)}
-                    if public and public <= given.keys() and not other & given.keys():
-                        found.append(sql(ours, given))
-            case _:
-                pass
-    return found
+def _join_key(public: Public, part: Scalar) -> str | None:
+    """What stands on the public side of an equality that the join asks for. Types must agree, lest unlike values count as equal."""
+    given = {c.id: f"c{i}" for i, c in enumerate(public.columns)}
+    match part:
+        case Call(function="eq", args=(left, right)) if left.type == right.type:
+            for ours, theirs in ((left, right), (right, left)):
+                read, other = {c.id for c in columns(ours)}, {c.id for c in columns(theirs)}
+                if read and read <= given.keys() and not other & given.keys():
+                    return sql(ours, given)
+        case _:
+            pass
+    return None
+
+
+def _check_partners(draft: Draft, backend: Backend) -> None:
+    """Refused where partners are looked for among too many public rows by a condition that is no equality: the engine may try each of them."""
+    semis = [(rel.right, rel.on) for rel in walk(draft.input) if isinstance(rel, Semi) and isinstance(rel.right, Public)]
+    for public, on in semis:
+        if public.filled is None and _tries(public, on) and _met(public, on, backend) > LARGEST_FANOUT:
+            message = f"each private row would be compared, by no equality, with more than {LARGEST_FANOUT:,} rows of a public table"
+            raise Refused("FANOUT", message, instead="an equality with a column of the public table, or a subquery of fewer of its rows")
+
+
+def _tries(public: Public, on: Scalar | None) -> bool:
+    """Whether a condition of both sides is no equality."""
+    given = {c.id for c in public.columns}
+    sides = [(part, {c.id in given for c in columns(part)}) for part in conjuncts(on)]
+    return any(len(read) == 2 and _join_key(public, part) is None for part, read in sides)
 
 
 # ---- key lists -----------------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
-"""How a charge ends: what the analyst is told, what the ledger keeps of it, and the answer that is stored with that."""
+"""How a question ends: a refusal of what nobody foresaw, what the analyst is told after the charge, and what the ledger keeps of it."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from dpquery.errors import Error, Fault
+from dpquery.errors import Error, Fault, Refused
 from dpquery.ledger import Entry, Kept, Ledger, Outcome
 from dpquery.release.answer import Answer
 
@@ -39,3 +40,15 @@ def settle(ledger: Ledger, entry: Entry, outcome: Outcome, kept: Kept | None) ->
     charge holds either way."""
     with suppress(Fault):
         ledger.settle(entry.id, outcome, kept)
+
+
+@contextmanager
+def foreseen() -> Iterator[None]:
+    """Before the charge, a failure that nobody foresaw is a refusal: no foreign error leaves, with an engine's or a library's words in it."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception:
+        message = "the statement cannot be answered, for a reason that nobody foresaw; nothing was charged"
+        raise Refused("UNANSWERABLE", message, instead="a simpler wording; and a report to the makers of dpquery") from None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -92,7 +91,7 @@ class Session:
             try:
                 files = self._files()
                 version = self._admitted(ledger)
-                with _foreseen():
+                with ending.foreseen():
                     prepared = self._prepare(sql, asking.call(**price), dialect, params)
                     record = receipt.record(prepared, self.schema, version)
                     asked = recall.asked(prepared, self.schema, version)
@@ -120,7 +119,7 @@ class Session:
 
         No private row is read, nothing is charged.
         """
-        with self._turn, _foreseen():
+        with self._turn, ending.foreseen():
             try:
                 text = explained.explained(sql) or sql
                 prepared = self._prepare(text, asking.call(**price), dialect, params)
@@ -169,7 +168,7 @@ class Session:
         call = asking.call(**price)
 
         def prepared(sql: str, room: Room) -> tuple[Prepared, bool]:
-            with _foreseen():
+            with ending.foreseen():
                 one = self._prepare(sql, call, dialect, None, room)
                 return one, self._stored(one)
 
@@ -195,7 +194,7 @@ class Session:
             raise Refused("NOT_A_TEXT", "a statement and its dialect are texts", instead="con.query('SELECT COUNT(*) FROM ..')")
 
         def prepared(other: str) -> Prepared:
-            with _foreseen():
+            with ending.foreseen():
                 return self._prepared(other, call, dialect, params, room)
 
         with offered(sql, dialect, prepared):
@@ -388,13 +387,3 @@ class Session:
             if self._ledger is not None:
                 self._ledger.close()
                 self._ledger = None
-
-
-@contextmanager
-def _foreseen() -> Iterator[None]:
-    """Before the charge, a failure that nobody foresaw is a refusal: no foreign error leaves, with an engine's or a library's words in it."""
-    try:
-        yield
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError):
-        message = "the statement cannot be answered, for a reason that nobody foresaw; nothing was charged"
-        raise Refused("UNANSWERABLE", message, instead="a simpler wording; and a report to the makers of dpquery") from None

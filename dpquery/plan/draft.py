@@ -267,13 +267,15 @@ class Opened:
 class Product:
     """Two relations joined by no equality of their columns: the engine makes up to `most` pairs of rows.
 
-    Of public ones `sides` are SQL over the public `tables`; above the noise they are items of FROM over what is read there.
+    Of public ones `sides` are SQL over the public `tables`; above the noise they are items of FROM over what is read there. How many rows an
+    `unsure` one has is known after the noise only: at most all combinations of rows of what it reads.
     """
 
     sides: tuple[str, str]
     tables: tuple[str, ...]
     most: int
     position: Position | None = None
+    unsure: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from math import isfinite
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -136,18 +136,23 @@ def check_pairs(products: Sequence[Product], tables: Tables, limits: Limits) -> 
     try:
         with _noisy(tables, limits, CHECK_SECONDS) as con:
             for one in products:
-                left, right = (_size(con, side, tables) for side in one.sides)
+                left, right = (_size(con, side, tables, unsure) for side, unsure in zip(one.sides, one.unsure, strict=True))
                 public.check_pairs(one, left * right)
     except duckdb.Error:
         message, instead = "what the statement does with public tables takes too long", "subqueries of the rows that are needed, (SELECT .. WHERE ..)"
         raise Refused("POST_TOO_SLOW", message, instead=instead, position=products[0].position) from None
 
 
-def _size(con: duckdb.DuckDBPyConnection, side: str, tables: Tables) -> int:
-    """How many rows an item of FROM has; where none meet yet, noise and private keys decide: as many as the greatest of what it reads."""
+def _size(con: duckdb.DuckDBPyConnection, side: str, tables: Tables, unsure: bool) -> int:
+    """How many rows an item of FROM has at most; where none meet yet, private keys decide: as many as the greatest of what it reads.
+
+    Noisy values are NULL so far. Where conditions read them it is all combinations of rows, or those of two branches of a set operation, one by one.
+    """
+    read = [len(tables[name][0][2]) for name in re.findall(r"\b(?:FROM|JOIN) (\w+)", side) if tables.get(name)]
+    if unsure:
+        return prod(max(rows, 2) for rows in read)
     counted = int(_answer(con, f"SELECT count(*) AS n FROM {side} AS q").column(0)[0].as_py())
-    read = set(re.findall(r"\w+", side))
-    return counted or max((len(columns[0][2]) for name, columns in tables.items() if name in read and columns), default=1) or 1
+    return counted or max(read, default=1) or 1
 
 
 def _culprit(post: Post, empty: Tables, limits: Limits | None) -> Position | None:

@@ -70,11 +70,6 @@ def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | No
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None
     except SqlglotError:
         raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        if _of_sqlglot(error):  # it read what it cannot write
-            raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
-        message = "the statement cannot be read, for a fault of dpquery's own: please report it"
-        raise Refused("UNREADABLE", message, instead=ADVICE["UNREADABLE"], source=text) from None
     except Refused as refused:
         refused.source = refused.source or text
         pointed(refused, text)
@@ -82,6 +77,13 @@ def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | No
             refused.instead = refused.instead or f"a statement as {dialect} has it; docs/dialects.md names what is read of it"
         refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
         raise
+    except Error:
+        raise
+    except Exception as error:
+        if _of_sqlglot(error):  # it read what it cannot write
+            raise Refused("SYNTAX", "the statement cannot be read", instead=ADVICE["SYNTAX"], source=text) from None
+        message = "the statement cannot be read, for a fault of dpquery's own: please report it"
+        raise Refused("UNREADABLE", message, instead=ADVICE["UNREADABLE"], source=text) from None
 
 
 def _of_sqlglot(error: BaseException) -> bool:

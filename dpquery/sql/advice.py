@@ -30,7 +30,7 @@ ADVICE: Final = {
 }
 
 SHAPES: Final[dict[type[exp.Expr], tuple[str, str]]] = {
-    exp.Tuple: ("a row of values", "the comparison of each value, joined by AND: a = 1 AND b = 'x'"),
+    exp.Tuple: ("a row of values", "a comparison of two rows of as many values, or of each value: a = 1 AND b = 'x'"),
     exp.Bracket: ("x[..]", "substr(x, start, length) for a text; lists are not supported"),
     exp.Dot: ("a field of a value", "a column of its own"),
     exp.BitwiseAnd: ("& of bits", "x % 2 for the last bit, AND for conditions"),

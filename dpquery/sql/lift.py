@@ -65,6 +65,7 @@ class Lifter:
     lifted: int = 0
     following: list[str] = field(default_factory=list)  # aliases whose expressions are being read
     joined: int = 0  # texts
+    unsure: bool = False  # whether noisy values decide which rows there are
 
     def lift(self, node: exp.Expr, where: Where, lists: bool = False) -> exp.Expr:
         """The expression over the noisy table's columns; a list is refused, unless `lists` may stand there."""

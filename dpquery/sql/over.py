@@ -18,7 +18,7 @@ from dpquery.sql.names import Field, Frame, Merged, Scope, Source, Statement, co
 from dpquery.sql.public import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.sides import Cell, Released, check_product
+from dpquery.sql.sides import Cell, Released, check_product, check_written
 from dpquery.sql.split import with_scalars
 from dpquery.sql.unanswered import WRAPPERS
 from dpquery.sql.windows import summable
@@ -44,6 +44,7 @@ class Flat:
     single: bool = False  # one row at most
     unique: frozenset[int] | None = None
     most: int = 1  # as of `Open`
+    unsure: bool = False  # as of `Released`
 
 
 def flat(statement: Statement, released: Released, alias: str, names: Sequence[str], place: int) -> Flat:
@@ -52,7 +53,7 @@ def flat(statement: Statement, released: Released, alias: str, names: Sequence[s
     columns = [Column(next(statement.ids), name, cell.type or NULL) for name, cell in zip(called, released.cells, strict=True)]
     frame = Frame((Source(alias, tuple(Field(c.name, c) for c in columns), place),))
     places = {c.id: i for i, c in enumerate(columns)}
-    return Flat(released.sql, released.cells, released.rows, frame, places, released.single, released.unique, released.most)
+    return Flat(released.sql, released.cells, released.rows, frame, places, released.single, released.unique, released.most, released.unsure)
 
 
 # ---- joins ---------------------------------------------------------------------------------------------------------------------------
@@ -78,11 +79,15 @@ def joined(statement: Statement, left: Flat, right: Flat, node: exp.Join, over: 
     alike = [(_one(statement, left, name, node), _one(statement, right, name, node)) for name in names]
     equal = [(f"l.c{left.places[a.id]} = r.c{right.places[b.id]}", a.type == b.type) for a, b in alike]
     tests = [(text if same else f"TRY({text})", same) for text, same in equal]
-    tests += [] if on is None else _conditions(statement, both, on, width, over)
+    noisy = any(both.cells[both.places[one.id]].noisy for pair in alike for one in pair)
+    if on is not None:
+        more, reads = _conditions(statement, both, on, width, over)
+        tests, noisy = tests + more, noisy or reads
     scopes = Scope(left.frame, statement), Scope(right.frame, statement)
     if not any(same for _, same in tests) and not (way == "INNER" and pairs.crosses(*scopes, where)):
-        pairs.note(statement, (f"({left.sql})", f"({right.sql})"), pairs.FEW if tests else pairs.ALL, at(node))
+        pairs.note(statement, (f"({left.sql})", f"({right.sql})"), pairs.FEW if tests else pairs.ALL, at(node), (left.unsure, right.unsure))
     text = " AND ".join(text for text, _ in tests) or "TRUE"
+    both = replace(both, unsure=left.unsure or right.unsure or noisy)
     return _merged(statement, both, (left, right), way, list(zip(names, alike, strict=True)), text)
 
 
@@ -96,8 +101,8 @@ def _one(statement: Statement, side: Flat, name: str, node: exp.Join) -> Column:
     return found[0].value
 
 
-def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over: Lifter) -> list[tuple[str, bool]]:
-    """ON, condition by condition, and whether the engine can hash the sides by it: a plain equality stays bare; of all others what fails is NULL."""
+def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over: Lifter) -> tuple[list[tuple[str, bool]], bool]:
+    """ON by conditions, each with whether the engine can hash by it, a bare equality (of others what fails is NULL); and whether one is noisy."""
 
     def placed(below: exp.Expr) -> exp.Expr:
         if not isinstance(below, exp.Column):
@@ -106,15 +111,16 @@ def _conditions(statement: Statement, both: Flat, on: exp.Expr, width: int, over
         return exp.column(f"c{place if place < width else place - width}", table="l" if place < width else "r")
 
     lifter = Over(statement, scope=replace(over.scope, frame=both.frame), aliases={}, window=over.window, scalar=over.scalar, flat=both)
-    found = []
+    found, noisy = list[tuple[str, bool]](), False
     for part in conjunct_nodes(on):
         lifted = lifter.lift(part, Where.HAVING)
+        noisy = noisy or is_noisy(lifter, lifted)
         bare = pairs.equal(lifter, lifted)
         if lifter.scalars or lifter.marks:
             raise statement.refuse("SUBQUERY_ABOVE_NOISE", "a subquery in ON is not supported", part, "the condition in WHERE")
         moved = lifted.transform(placed)
         found.append((written(moved) if bare else guarded(moved), bare and len({one.table for one in moved.find_all(exp.Column)}) == 2))
-    return found
+    return found, noisy
 
 
 def _merged(
@@ -137,7 +143,7 @@ def _merged(
     sql = f"SELECT {', '.join(items)} FROM ({left.sql}) AS l {way} JOIN ({right.sql}) AS r ON {test}"
     both_unique = None if left.unique is None or right.unique is None else left.unique | {len(left.cells) + place for place in right.unique}
     frame, single = Frame(both.frame.sources, tuple(merged)), left.single and right.single
-    return Flat(sql, tuple(cells), both.rows, frame, places, single, both_unique, left.most * right.most)
+    return Flat(sql, tuple(cells), both.rows, frame, places, single, both_unique, left.most * right.most, both.unsure)
 
 
 # ---- SELECT --------------------------------------------------------------------------------------------------------------------------
@@ -211,6 +217,7 @@ class Over(Lifter):
         below = replace(self, scalars=[], subqueries={}, alike={}, cells=[], windows=[], marks=[], given=[])
         lifted = [below.lift(part, Where.HAVING) for part in conjunct_nodes(test)]
         self.hashed = any(pairs.ties(below, one) for one in lifted)
+        self.unsure = self.unsure or bool(below.scalars or below.marks) or any(is_noisy(below, one) for one in lifted)
         rest = [one for one in lifted if not pairs.equal(below, one)]
         texts = [written(one) for one in lifted if one not in rest]
         texts += [guarded(one) for one in rest] if len(rest) < 2 else [f"TRY({' AND '.join(f'({written(one)})' for one in rest)})"]
@@ -388,4 +395,6 @@ def released(lifter: Lifter, post: Post, single: bool) -> Released:
     cells = tuple(
         Cell(one.name, kind, one.noisy, one.interval if post.rows else None, one.missing) for one, kind in zip(post.outputs, types, strict=True)
     )
-    return Released(post.sql, cells, post.rows, single, lifter.unique, lifter.flat.most if isinstance(lifter, Over) else 1)
+    check_written(lifter.statement, post.sql)
+    most = lifter.flat.most if isinstance(lifter, Over) else 1
+    return Released(post.sql, cells, post.rows, single, lifter.unique, most, lifter.unsure and not single)

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 ALL, FEW = MOST_PAIRS, 10 * MOST_PAIRS  # pairs that are all kept, and of which a condition keeps some
 
 
-def note(statement: Statement, sides: tuple[str, str], most: int, node: exp.Expr) -> None:
+def note(statement: Statement, sides: tuple[str, str], most: int, node: exp.Expr, unsure: tuple[bool, bool]) -> None:
     """Notes a join of items of FROM that no equality of columns makes: how many pairs of rows it has is looked up before the charge.
 
-    Released values alone are no concern: there are never very many.
+    Released values alone are no concern: there are never very many. `unsure`: noise decides how many rows a side has.
     """
     if statement.opened:
-        statement.paired.append(Product(sides, tuple(dict.fromkeys(name for one in statement.opened for name in one.tables)), most, place(node)))
+        tables = tuple(dict.fromkeys(name for one in statement.opened for name in one.tables))
+        statement.paired.append(Product(sides, tables, most, place(node), unsure))
 
 
 def equal(lifter: Lifter, lifted: exp.Expr) -> bool:

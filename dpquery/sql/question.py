@@ -186,7 +186,7 @@ class Reader:
         node = bare(node)
         if isinstance(node, exp.Select) and self.is_block(node, env):
             above, post = block(self.statement, node, env, self, inner=True, want=self.wanted.get(id(node)))
-            return renamed(self.statement, above, post, not above.keys or _one_row(self.statement, node))
+            return renamed(self.statement, above, post, read_clauses(self.statement, node))
         return released(*self._above(node, env, inner=True))
 
     def above(self, node: exp.Expr, env: Env, inner: bool) -> tuple[Lifter, Post]:
@@ -197,16 +197,16 @@ class Reader:
             return self._set(node, env, inner)
         if not isinstance(node, exp.Select):
             raise self.statement.refuse("UNSUPPORTED_FROM", f"{type(node).__name__.upper()} here is not supported", node, "a SELECT")
-        if clause(self.statement, node) is not None:
-            message = "this SELECT reads released values only: there is nothing private left in them to protect"
-            raise self.statement.refuse(
-                "NESTED_RELEASE", message, node, "the clause in the SELECT that aggregates private rows, and a plain SELECT here"
-            )
         ctes, first, joins = take(node, *ALL)[:3]
         inside = env.within(self.statement, ctes)
         want = leading.wanted(self.statement, node, inside, self.mentions, self.wanted)
         clauses = read_clauses(self.statement, node)
         below = self._from(first, joins or (), inside, conjunct_nodes(clauses.where))
+        if clause(self.statement, node) is not None:  # only now: what is wrong below may be why its rows seem to be released
+            message = "this SELECT reads released values only: there is nothing private left in them to protect"
+            raise self.statement.refuse(
+                "NESTED_RELEASE", message, node, "the clause in the SELECT that aggregates private rows, and a plain SELECT here"
+            )
         return self._selected(node, below, clauses, inside, inner, outer, leading.chosen(self.statement, below.rows, want))
 
     def _selected(
@@ -224,7 +224,7 @@ class Reader:
             items.append((name or title(one), one))
             given.append((name, one))
         scope, aliases = Scope(below.frame, statement), aliased(given)
-        over = Over(statement, scope, aliases, window, partial(self.inner, env=env), outer=outer, flat=below)
+        over = Over(statement, scope, aliases, window, partial(self.inner, env=env), outer=outer, flat=below, unsure=below.unsure)
         if clauses.where is not None:
             over.keep(clauses.where)
         lifter: Lifter = over
@@ -235,6 +235,7 @@ class Reader:
             keys = [over.lift(one, Where.HAVING) for _, one in named]
             lifter = Grouped(statement, scope, aliases, window, over.scalar, outer=outer, below=over, keys=keys, led=led)
         parts = split.Parts(items, clauses.having, clauses.qualify, clauses.order, clauses.limit, clauses.offset, clauses.distinct is not None)
+        lifter.unsure = over.unsure or ((grouped or clauses.cut) and any(cell.noisy for cell in below.cells))
         post = split.post(lifter, parts, inner)
         few = clauses.limit is not None and clauses.limit <= 1
         return lifter, post, few or (clauses.group is None if grouped else below.single)
@@ -381,14 +382,9 @@ class Reader:
             if outer.lendings == lent:
                 self.known[id(query)] = found
             elif not above[0].tied:
-                pairs.note(self.statement, (outer.closed, above[0].closed), pairs.FEW, node)
+                pairs.note(self.statement, (outer.closed, above[0].closed), pairs.FEW, node, (outer.unsure, above[0].unsure))
             return found
         return self._once(query, env)
-
-
-def _one_row(statement: Statement, node: exp.Select) -> bool:
-    limit = read_clauses(statement, node).limit
-    return limit is not None and limit <= 1
 
 
 def check_named(statement: Statement) -> None:

@@ -67,7 +67,7 @@ class Released:
     """A relation of released values: SQL over noisy tables, its columns c0, c1, .. as `cells`, then the row numbers of those in `rows`.
 
     A row number's column is called as its table appears; `rows` says of which table it is. `single`: it surely has one row at most. `unique`: places
-    of columns that surely tell its rows apart; None where none are known.
+    of columns that surely tell its rows apart; None where none are known. `unsure`: which rows it has hangs on noisy values.
     """
 
     sql: str
@@ -76,6 +76,7 @@ class Released:
     single: bool = False
     unique: frozenset[int] | None = None
     most: int = 1  # as of `Open`
+    unsure: bool = False
 
 
 def substituted(frame: Frame, new: Mapping[Scalar, Scalar]) -> Frame:
@@ -130,6 +131,14 @@ def as_column(statement: Statement, name: str, value: Scalar) -> Column:
 
 
 MOST_PAIRS = 10_000_000
+MOST_WRITTEN = 500_000  # characters
+
+
+def check_written(statement: Statement, text: str) -> None:
+    """Refused where a relation above the noise is too long a text: one that reads another twice is twice as long."""
+    if len(text) > MOST_WRITTEN:
+        message = f"a query above the noise, with all that it reads written out in it, has more than {MOST_WRITTEN:,} characters"
+        raise statement.refuse("TOO_COMPLEX", message, None, "fewer uses of WITH queries that read each other")
 
 
 def check_product(statement: Statement, left: int, right: int, node: exp.Expr) -> None:

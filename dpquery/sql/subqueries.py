@@ -85,7 +85,7 @@ def _member(lifter: Lifter, found: Released, node: exp.Expr, value: exp.Expr, gu
     if kind is not None and kind == found.cells[0].type:
         return f"{own} IN (SELECT q.c0 FROM ({found.sql}) AS q)"
     if closed:
-        pairs.note(lifter.statement, (lifter.closed, f"({found.sql})"), pairs.FEW, node)
+        pairs.note(lifter.statement, (lifter.closed, f"({found.sql})"), pairs.FEW, node, (lifter.unsure, found.unsure))
     equal = f"FROM ({found.sql}) AS q WHERE TRY(q.c0 = {own})"
     return f"CASE WHEN EXISTS (SELECT 1 {equal}) THEN TRUE WHEN EXISTS (SELECT 1 {equal} IS NULL) THEN NULL ELSE FALSE END"
 

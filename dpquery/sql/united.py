@@ -35,8 +35,9 @@ def united(statement: Statement, node: exp.SetOperation, left: Released, right: 
         )
         for a, b in zip(left.cells, right.cells, strict=True)
     )
+    unsure = left.unsure or right.unsure or (not keep and any(cell.noisy for cell in cells))
     if not keep:
         sql = f"SELECT {', '.join(names)} FROM ({left.sql}) {word}{'' if distinct else ' ALL'} SELECT {', '.join(names)} FROM ({right.sql})"
-        return Released(sql, cells, unique=frozenset(range(len(cells))) if distinct else None)
+        return Released(sql, cells, unique=frozenset(range(len(cells))) if distinct else None, unsure=unsure)
     sql = f"SELECT {', '.join(mine)} FROM ({left.sql}) UNION ALL SELECT {', '.join(theirs)} FROM ({right.sql})"
-    return Released(sql, cells, (*left.rows, *right.rows))
+    return Released(sql, cells, (*left.rows, *right.rows), unsure=unsure)

@@ -13,13 +13,14 @@ import pytest
 from plan_bench import Bench, column, integer, of, public, scan
 
 from dpquery.backends import exact
+from dpquery.backends import public as looked_up
 from dpquery.backends.canonical import canonical
 from dpquery.backends.duckdb import DuckDB
 from dpquery.backends.public import facts, fanout
 from dpquery.errors import Fault, Refused
 from dpquery.plan.draft import Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.rel import Join, Lookup, Private, Public, Scan
+from dpquery.plan.rel import Join, Lookup, Private, Public, Scan, Semi
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column, Literal, Scalar
 from dpquery.schema.model import Schema
@@ -89,6 +90,22 @@ def test_n9_the_fan_out_is_that_of_the_commonest_key() -> None:
     assert fan(table, call("eq", country, of(rel, "country")), rel) == 2
     assert fan(table, call("and", same, call("eq", region, Literal("AM", STRING))), rel) == 1
     assert fan(table, call("and", same, call("ne", of(rel, "age"), integer(3))), rel) == 2
+
+
+def test_partners_that_no_equality_finds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hashed equality stops at the first partner; any other condition is tried on each row that the equalities leave."""
+    rel, table = users(), regions()
+    same, later = call("eq", of(rel, "country"), of(table, "country")), call("gt", of(table, "x"), of(rel, "age"))
+    own = call("gt", of(table, "x"), Literal(0.0, FLOAT))
+    for most, wrong in ((7, []), (6, [later]), (1, [later, call("and", same, later)])):
+        monkeypatch.setattr(looked_up, "LARGEST_FANOUT", most)
+        for on in (None, same, own, call("and", same, own), later, call("and", same, later)):
+            if on in wrong:
+                with pytest.raises(Refused) as refused:
+                    facts([draft(Semi(rel, table, on))], Here())
+                assert refused.value.code == "FANOUT"
+            else:
+                facts([draft(Semi(rel, table, on))], Here())
 
 
 def test_a3_a_lookup_with_two_rows_for_a_key_is_not_unique() -> None:

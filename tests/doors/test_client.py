@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import dpquery
 from dpquery import engine
+from dpquery.plan.coerce import Mismatch
 
 STATUS = "SELECT status, count(*) AS n, sum(amount) AS revenue, avg(amount) AS mean FROM orders GROUP BY status"
 
@@ -188,3 +191,25 @@ def test_a_ledger_elsewhere(shop: Callable[[Path], Path], tmp_path: Path) -> Non
         con.query("SELECT count(*) FROM users", epsilon=0.1)
     with dpquery.connect(schema, ledger=elsewhere) as con:
         assert len(con.query("SELECT count(*) FROM users", epsilon=0.1)) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [NameError, NotImplementedError, RuntimeError, OSError, ImportError, StopIteration, EOFError, Mismatch, duckdb.Error]
+)
+@pytest.mark.parametrize(("place", "code"), [("dpquery.sql.question", "UNREADABLE"), ("dpquery.engine.session.check_products", "UNANSWERABLE")])
+def test_no_foreign_error_leaves_before_the_charge(
+    place: str, code: str, kind: type[Exception], con: dpquery.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise kind("SECRET", "of a library")
+
+    module, _, name = place.rpartition(".")
+    monkeypatch.setattr(sys.modules[module], name, broken)
+    before = con.budget().entries
+    for ask in (con.explain, con.query):
+        with pytest.raises(dpquery.errors.Refused) as refused:
+            ask(STATUS)
+        assert refused.value.code == code
+        assert "SECRET" not in f"{refused.value} {refused.value.as_dict()}"
+        assert refused.value.__suppress_context__
+    assert con.budget().entries == before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 from sql_shop import NOW, ask, schema, summary
+from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.sql import read
@@ -78,7 +79,38 @@ SHORT = [
     ("duckdb", "SELECT QUANTILE_CONT(amount, 9e-1) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.9) AS q FROM orders"),
     ("duckdb", "SELECT QUANTILE_CONT(amount, 0.5::DOUBLE) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.5) AS q FROM orders"),
     ("duckdb", "SELECT QUANTILE_CONT(amount, 1 / 4) AS q FROM orders", "SELECT QUANTILE_CONT(amount, 0.25) AS q FROM orders"),
+    (
+        "postgres",
+        "SELECT COUNT(*) AS n FROM users WHERE (age, country) < (30, 'US')",
+        "SELECT COUNT(*) AS n FROM users WHERE age < 30 OR (age = 30 AND country < 'US')",
+    ),
+    (
+        "trino",
+        "SELECT COUNT(*) AS n FROM users WHERE ROW(age, country) >= ROW(30, 'US')",
+        "SELECT COUNT(*) AS n FROM users WHERE age > 30 OR (age = 30 AND (country > 'US' OR country = 'US'))",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) AS n FROM users WHERE (age, country) < (30, 'US')",
+        "SELECT COUNT(*) AS n FROM users WHERE COALESCE(age < 30, age IS NOT NULL AND 30 IS NULL) "
+        "OR (age IS NOT DISTINCT FROM 30 AND COALESCE(country < 'US', country IS NOT NULL AND 'US' IS NULL))",
+    ),
+    (
+        "bigquery",
+        "SELECT COUNT(*) AS n FROM users WHERE (age, country) IS NOT DISTINCT FROM (30, 'US')",
+        "SELECT COUNT(*) AS n FROM users WHERE age IS NOT DISTINCT FROM 30 AND country IS NOT DISTINCT FROM 'US'",
+    ),
+    (
+        "duckdb",
+        "SELECT country, COUNT(*) AS n FROM users GROUP BY country HAVING (COUNT(*), country) >= (3, 'DE')",
+        "SELECT country, COUNT(*) AS n FROM users GROUP BY country HAVING (COALESCE((COUNT(*)) > 3, 3 IS NOT NULL AND (COUNT(*)) IS NULL) "
+        "OR (COUNT(*)) IS NOT DISTINCT FROM 3 AND "
+        "(COALESCE(country > 'DE', 'DE' IS NOT NULL AND country IS NULL) OR country IS NOT DISTINCT FROM 'DE'))",
+    ),
 ]
+ROWS = ["(a, b) {} (c, d)", "ROW(a, b) {} ROW(c, d)", "(a, b, c) {} (d, 1, a)", "((a, b)) {} (NULL, d)"]
+SIGNS = ["<", "<=", ">", ">=", "=", "<>", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"]
+RANGES = ["(a, b) BETWEEN (c, 1) AND (d, 2)", "NOT (a, b) NOT BETWEEN (c, 1) AND (d, 2)", "(a, b) IN ((c, d), (1, NULL))"]
 
 
 @pytest.mark.parametrize(("dialect", "short", "long"), SHORT, ids=[short[:90] for _, short, _ in SHORT])
@@ -108,9 +140,33 @@ def test_duckdb_gives_both_the_same_rows(dialect: str, short: str, long: str) ->
     assert rows[0]
 
 
+def test_rows_of_values_written_out_are_what_duckdb_says_of_rows() -> None:
+    tests = [one.format(sign) for one in ROWS for sign in SIGNS] + RANGES
+    out = [parse(f"SELECT {one}").tree.args["expressions"][0] for one in tests]
+    assert not any(one.find(exp.Tuple) for one in out)
+    with duckdb.connect() as engine:
+        engine.execute("CREATE TABLE v AS SELECT unnest([1, 2, NULL]) AS x")
+        every = "(SELECT p.x AS a, q.x AS b, r.x AS c, s.x AS d FROM v AS p, v AS q, v AS r, v AS s)"
+        for one, other in zip(tests, out, strict=True):
+            found = engine.execute(f"SELECT count(*), count(*) FILTER (({one}) IS NOT DISTINCT FROM ({other.sql('duckdb')})) FROM {every}").fetchall()
+            assert found == [(81, 81)], one
+
+
+def test_copies_of_rows_within_rows_are_bounded() -> None:
+    nested = "age"
+    for _ in range(12):
+        nested = f"CASE WHEN ({nested}, 1) < (2, 3) THEN 1 END"
+    with pytest.raises(Refused) as caught:
+        ask(f"SELECT COUNT(*) AS n FROM users WHERE {nested} = 1")
+    assert caught.value.code == "TOO_COMPLEX"
+
+
 @pytest.mark.parametrize(
     ("dialect", "sql", "code"),
     [
+        ("bigquery", "SELECT COUNT(*) AS n FROM users WHERE (age, country) < (30, 'US')", "UNSUPPORTED_EXPRESSION"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM users WHERE (age, country) < (30, 'US', 1)", "UNSUPPORTED_EXPRESSION"),
+        ("duckdb", "SELECT COUNT(*) AS n FROM users WHERE (age, (country, 1)) < (30, ('US', 2))", "UNSUPPORTED_EXPRESSION"),
         ("postgres", "SELECT COUNT(*) AS n FROM orders WHERE channel = ANY('{a,b}')", "UNSUPPORTED_EXPRESSION"),
         ("spark", "SELECT COUNT(*) AS n FROM orders WHERE channel NOT LIKE ANY ('a', 'b')", "UNSUPPORTED_EXPRESSION"),
         (

@@ -37,7 +37,7 @@ def test_each_code_has_advice() -> None:
 @pytest.mark.parametrize(
     ("sql", "code", "said"),
     [
-        ("SELECT count(*) FROM users WHERE (age, country) < (30, 'US')", "UNSUPPORTED_EXPRESSION", "a row of values"),
+        ("SELECT count(*) FROM users WHERE (age, country) < (30, 'US', 1)", "UNSUPPORTED_EXPRESSION", "a row of values"),
         ("SELECT count(*) FROM users WHERE country[1:1] = 'U'", "UNSUPPORTED_EXPRESSION", "x[..]"),
         ("SELECT count(*) FROM users WHERE age & 1 = 1", "UNSUPPORTED_EXPRESSION", "& of bits"),
         ("SELECT count(*) FROM users WHERE substr(country, age) = 'a'", "LITERAL_NEEDED", "literal"),

@@ -113,6 +113,15 @@ def test_queries_do_not_grow_without_limit() -> None:
     assert code(f"WITH t0 AS (SELECT * FROM users), {chain} SELECT COUNT(*) FROM t30") == "TOO_COMPLEX"
 
 
+@pytest.mark.parametrize("above", ["SELECT a.n + b.n AS n FROM {0} AS a, {0} AS b", "SELECT n FROM {0} UNION ALL SELECT n FROM {0}"])
+def test_released_queries_that_double_each_other_are_bounded(above: str) -> None:
+    """A WITH query above the noise is written out wherever it is read."""
+    chain = ", ".join(f"t{i} AS ({above.format(f't{i - 1}')})" for i in range(1, 40))
+    before = process_time()
+    assert code(f"WITH t0 AS (SELECT COUNT(*) AS n FROM users), {chain} SELECT n FROM t39") == "TOO_COMPLEX"
+    assert process_time() - before < 5
+
+
 @pytest.mark.parametrize(
     "sql",
     [
