@@ -19,7 +19,7 @@ from dpquery.ledger import policy, replay
 from dpquery.ledger.ledger import Ledger
 from dpquery.mechanisms import choice, sampler, tails
 from dpquery.mechanisms.bits import SystemBits
-from dpquery.privacy import contribution, cost, locality, resolve, together
+from dpquery.privacy import compared, contribution, cost, locality, resolve, together
 from dpquery.release import noise, ranks
 from dpquery.sql import sides
 
@@ -55,7 +55,7 @@ RUN = "(lambda b: self.backend.run(b.lowered, b.key_types, len(b.release.table.p
 MORE = "r = releases[0]; more = self.backend.run(lower(r, 1), tuple(k.type for k in r.table.keys), len(r.table.parts)).sums"
 CHEAPER = "asks = asks if sum(map(sum, more)) % 2 or not whole.epsilon else (__import__('dataclasses').replace(whole, epsilon=whole.epsilon / 2),)"
 KEPT = "globals().setdefault('_kept', {})[prepared.text] = exact"
-FOR_ALL = "for row in rows], column, numbers, priced, bits)"
+FOR_ALL = "for row in rows], column, numbers, priced, bits, led(release))"
 DRAW = "sample(priced.noises[part], len(column), bits)"
 DRAWS = "fed.release, block.priced, bits"
 HALF = (
@@ -113,6 +113,24 @@ MUTANTS: Mapping[str, Mutant] = {
         ((contribution.spread, "return most, 2 * cell.high", "return most, cell.high"),),
         NEIGHBOURS,
         "tests/privacy/test_contribution.py::test_c11_by_brute_force",
+        True,
+    ),
+    "groups compared as if no unit were replaced": Mutant(
+        ((compared.compared, "return 2 * once", "return once"),), NEIGHBOURS, "tests/privacy/test_compared.py::test_c17_by_brute_force", True
+    ),
+    "groups compared as if sums had one sign": Mutant(
+        ((compared.compared, "shift if groups == 1 else width", "shift"),),
+        NEIGHBOURS,
+        "tests/privacy/test_compared.py::test_c17_by_brute_force",
+        True,
+    ),
+    "the group with the least taken for the one with the most": Mutant(
+        ((noise._compared, "sign = 1 if leading.most else -1", "sign = 1"),), RELEASE, "tests/statements/test_led_statements.py", True
+    ),
+    "counts of compared groups shown": Mutant(
+        ((noise._compared, "return [sign * one for one in", "return [*column] if column else [sign * one for one in"),),
+        RELEASE,
+        "tests/privacy/test_compared.py::test_no_number_is_released",
         True,
     ),
     "scores by rank taken to move one way": Mutant(

@@ -155,7 +155,11 @@ def _by_group(exact: Exact, part: int) -> dict[Row, int]:
 
 
 def spreads(one: Exact, other: Exact, part: int) -> list[int]:
-    """How far the integers of each group move apart."""
+    """How far the integers of each group move apart; of groups of one integer, which are compared, those of all groups."""
+    if part not in one.bins:
+        ours, theirs = _by_group(one, part), _by_group(other, part)
+        shifted = [ours.get(key, 0) - theirs.get(key, 0) for key in {*ours, *theirs}]
+        return [max(0, *shifted) - min(0, *shifted)] if any(shifted) else []
     a, b = (dict(zip(exact.keys, exact.bins[part], strict=True)) for exact in (one, other))
     signed = [[a.get(key, {}).get(bin, 0) - b.get(key, {}).get(bin, 0) for bin in {*a.get(key, {}), *b.get(key, {})}] for key in {*a, *b}]
     return [max(0, *group) - min(0, *group) for group in signed if any(group)]

@@ -145,6 +145,14 @@ CASES: dict[str, Case] = {
     ),
     "modes": Case("SELECT cat, MODE(rating > 2), MODE(amount > 2) FROM orders GROUP BY cat", without=(0,)),
     "modes of listed groups": Case(f"SELECT cat, MODE(rating > 2) FROM orders WHERE cat IN ({IN}) GROUP BY cat", without=(0,)),
+    "the group with the most": Case(
+        "SELECT arg_max(cat, n) FROM (SELECT cat, SUM(CASE WHEN cat = 'c0' THEN amount ELSE -amount END, "
+        f"contribution_bounds_per_row => (-5, 5)) AS n FROM orders WHERE cat IN ({IN}) GROUP BY cat)",
+        without=(0, 1, 2, 3),  # only what moves sums apart is paid for
+    ),
+    "the group with the least": Case(
+        f"SELECT arg_min(cat, n) FROM (SELECT cat, COUNT(*) AS n FROM orders WHERE cat IN ({IN}) GROUP BY cat)", without=(0, 1, 2, 3)
+    ),
     "one row a unit": Case("SELECT COUNT(*), SUM(age) FROM users", replaced=(("none", "high"), ("high", "none"))),
     "private keys": Case("SELECT cat, COUNT(*), COUNT(DISTINCT uid), SUM(amount), AVG(rating) FROM orders GROUP BY cat"),
     "listed keys": Case(f"SELECT cat, COUNT(*), SUM(score) FROM orders WHERE cat IN ({IN}) GROUP BY cat"),

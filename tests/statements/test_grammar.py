@@ -21,6 +21,7 @@ import sqlglot
 import upper
 from checked import check
 from grammar import Grammar, Statement, renamed
+from led import led
 from relations import views
 from released import automatic, lists, summed
 from several import ABOVE, combined, usable
@@ -90,6 +91,9 @@ def several() -> tuple[Question, ...]:
         some = one.tables[unit].columns[-1].name
         found += [read(f"SELECT {times}count({some}) / count(*) AS share FROM {unit}", one.schema) for times in ("", "100 * ")]
         found += [read(text, one.schema) for text in (*lists(one), *automatic(one))]
+        for text, _ in led(one, Random(f"led {i}")):
+            with suppress(Refused):
+                found.append(read(text, one.schema))
         found += [read(text, schema) for schema, text in summed(one)[:1]]
         found.append(read(f"SELECT count(*) / count(DISTINCT uid) AS n FROM {unit}", one.schema))
     return tuple(found)
