@@ -70,6 +70,7 @@ def sources(joined: Side | Chain) -> Iterator[Source]:
             yield from sources(one.right)
 
 
+WORDS = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI")
 OTHER_KINDS = {
     "ASOF": ("ASOF_JOIN", "a join on the privacy unit with the inequality as a further condition"),
     "POSITIONAL": ("POSITIONAL_JOIN", "a join on the privacy unit"),
@@ -84,7 +85,7 @@ def step(statement: Statement, node: exp.Join, right: Side | Chain) -> Step:
         if word in OTHER_KINDS:
             code, instead = OTHER_KINDS[word]
             raise statement.refuse(code, f"{word} JOIN is not supported", at(node), instead)
-        if word not in ("LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER", "NATURAL", "SEMI", "ANTI"):
+        if word not in WORDS:
             raise statement.refuse("UNSUPPORTED_JOIN", f"{word} JOIN is not supported", at(node), "INNER, LEFT, RIGHT, FULL or CROSS JOIN")
     how = next((each for each in (*HALVES, How.LEFT, How.RIGHT, How.FULL) if each.name in words), How.INNER)
     natural, names = "NATURAL" in words, tuple(using or ())

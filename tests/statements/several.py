@@ -38,6 +38,7 @@ ABOVE: tuple[str, ...] = (
     "SELECT x.a0 FROM {a} WHERE NOT EXISTS (SELECT 1 FROM {b} WHERE CAST(y.b0 AS VARCHAR) = CAST(x.a0 AS VARCHAR))",
     "SELECT x.a0, (SELECT count(*) FROM {b} WHERE CAST(y.b0 AS VARCHAR) <= CAST(x.a0 AS VARCHAR)) AS m FROM {a}",
     "WITH w AS (SELECT * FROM {a}) SELECT l.a0, count(*) OVER () AS n FROM w AS l LEFT JOIN w AS r USING (a0)",
+    "SELECT CAST(a0 AS VARCHAR) AS v FROM {a} EXCEPT SELECT CAST(b0 AS VARCHAR) FROM {b}",
 )
 """What stands above two released tables."""
 

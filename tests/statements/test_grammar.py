@@ -35,8 +35,9 @@ from dpquery.errors import Refused
 from dpquery.plan.draft import Question
 from dpquery.plan.functions import FUNCTIONS, NAMES, REWRITTEN
 from dpquery.plan.scalar import Call
-from dpquery.sql import allowed, options, read, windows
-from dpquery.sql.aggregates import ARGUMENTS
+from dpquery.sql import allowed, joinkinds, options, perwindow, quantiles, read, reductions, scalar, stacks, standins, united, windows
+from dpquery.sql.aggregates import ARGUMENTS, MOMENTS
+from dpquery.sql.dialect import parse
 from dpquery.sql.statement import Clauses
 from dpquery.values.types import Kind
 
@@ -251,6 +252,25 @@ def test_every_card_is_asked_for() -> None:
     assert {ask.card for question in questions() for ask in question.blocks[0].draft.asks} == set(CARDS)
 
 
+FOREIGN = {
+    *(exp.SafeDivide, exp.WeekOfYear, exp.DayOfMonth, exp.DayOfWeekIso, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd),
+    *(exp.DatetimeSub, exp.TsOrDsAdd, exp.Date, exp.TsOrDsToDate, exp.Localtimestamp, exp.CurrentDatetime),
+}
+"""What only other dialects' parsers make of a text: docs/dialects.md is about them."""
+
+
+@pytest.mark.slow
+def test_every_node_below_the_noise_is_written() -> None:
+    """Operators, calls, aggregates of a person, windows and set operations, as the readers know them by their classes."""
+    known = {*scalar.READERS, *scalar.OPERATORS, *reductions.BY_CLASS, *perwindow.RANKS, *perwindow.SHIFTS, *standins.READ, *stacks.WORDS}
+    known |= {*quantiles.QUANTILES, *MOMENTS}
+    assert known >= FOREIGN
+    missing = known - FOREIGN
+    for one, _ in made():
+        missing -= {type(node) for node in parse(one.dp).tree.walk()} if missing else set()
+    assert sorted(node.__name__ for node in missing) == []
+
+
 # ---- clauses and options -------------------------------------------------------------------------------------------------------------
 
 CLAUSES = {
@@ -286,6 +306,14 @@ def test_every_clause_is_written() -> None:
 
 def test_every_join_is_written() -> None:
     assert [word for word in JOINS if word not in texts()] == []
+    words = {word for before in re.findall(r"((?:[A-Z]+ )+)JOIN\b", texts()) for word in before.split()}
+    assert sorted(set(joinkinds.WORDS) - words) == []
+
+
+def test_every_set_operation_is_written() -> None:
+    """Below the noise; which of them stand above it is listed in `ABOVE`."""
+    assert [kind.__name__ for kind in stacks.WORDS if not re.search(rf"\b{kind.__name__.upper()}\b", texts())] == []
+    assert [word for word in united.SETS.values() if not any(f" {word} " in one for one in ABOVE)] == []
 
 
 def test_every_option_and_named_argument_is_written() -> None:
