@@ -21,7 +21,8 @@ from audit_tester import Array, Found, by_histogram, claims, hardest, judged, li
 from choice_laws import losses
 
 from dpquery.aggregates.byrank import margin
-from dpquery.mechanisms import Noise, SystemBits
+from dpquery.mechanisms import Noise, SystemBits, choose
+from dpquery.plan.leading import led
 from dpquery.plan.release import Bins, Choosing, ListedKeys
 from dpquery.privacy import calibrate, contribution
 from dpquery.privacy.cost import Priced
@@ -42,6 +43,10 @@ SHAPES: Mapping[str, str] = {
     "median by rank": f"{CLAUSE}(noise = EXPONENTIAL) median(plus) FROM orders WHERE oid < 100",
     "upper decile by rank": f"{CLAUSE}(noise = EXPONENTIAL) quantile_disc(signed, 0.9) FROM orders WHERE oid < 100",
     "median by rank, in rho": f"{CLAUSE}(noise = EXPONENTIAL, rho = 0.125, delta = 1e-6) median(plus) FROM orders WHERE oid < 100",
+    "group with the most": f"SELECT arg_max(k, n) FROM (SELECT k, sum(signed) AS n FROM orders WHERE {TWO} GROUP BY k)",
+    "group with the least": "SELECT arg_min(k, n) FROM (SELECT k, count(*) AS n FROM orders WHERE k IN ('a', 'b', 'g') AND oid < 300 GROUP BY k)",
+    "group with the most, in rho": f"SELECT arg_max(k, n) FROM ({CLAUSE}(rho = 0.125, delta = 1e-6) k, count(*) AS n FROM orders WHERE {TWO} "
+    "GROUP BY k)",
     "half the price": f"SELECT mode(k, epsilon => 0.5), mode(signed > 0, epsilon => 0.5) FROM orders WHERE {TWO}",
 }
 SHARP = {"add_remove": ("permute and flip of a tie", "exponential"), "replace_one": ("permute and flip", "exponential")}
@@ -67,11 +72,14 @@ def pairs(folder: Path, adjacency: str) -> Mapping[str, Pair]:
 def scores(pair: Pair, side: int) -> list[list[list[int]]]:
     """By part and group the integers that are chosen from."""
     table, exact = pair.prepared.blocks[0].release.table, pair.sums[side]
+    if compared := led(pair.prepared.blocks[0].release):
+        sums = dict(zip(exact.keys, exact.sums[0], strict=True))
+        return [[[sums.get(key, 0) * (1 if compared[0].most else -1) for key in laid_out(pair)]]]
     keys = laid_out(pair)
     groups = [dict(zip(exact.keys, own, strict=True)) for own in (exact.bins[part] for part in range(len(table.parts)))]
-    sums = [[[own.get(key, {}).get(bin, 0) for bin in range(part.numbers)] for key in keys] for own, part in zip(groups, table.parts, strict=True)]
+    bins = [[[own.get(key, {}).get(bin, 0) for bin in range(part.numbers)] for key in keys] for own, part in zip(groups, table.parts, strict=True)]
     noises = pair.prepared.blocks[0].priced.noises
-    return [[by_rank(group, part.cell, law) for group in own] for own, part, law in zip(sums, table.parts, noises, strict=True)]
+    return [[by_rank(group, part.cell, law) for group in own] for own, part, law in zip(bins, table.parts, noises, strict=True)]
 
 
 def by_rank(sums: list[int], cell: object, law: Noise) -> list[int]:
@@ -106,6 +114,10 @@ def loss(pair: Pair) -> float:
 def released(pair: Pair, side: int, drawn: Priced, count: int = COUNT) -> Array:
     """So many releases: the place that is chosen, releases by parts and groups."""
     release, exact, groups = pair.prepared.blocks[0].release, pair.sums[side], laid_out(pair)
+    if led(release):
+        ((given,),) = scores(pair, side)
+        ones = choose(drawn.noises[0], given * count, len(given), SystemBits())
+        return np.array(ones).reshape(count, -1).argmax(axis=1)[:, None].astype(float)
     own = [[dict(zip(exact.keys, exact.bins[part], strict=True)).get(key, {}) for key in groups] for part in range(len(release.table.parts))]
     keys = tuple((at,) for at in range(count * len(groups)))
     bins = {part: tuple(each) * count for part, each in enumerate(own)}
