@@ -61,8 +61,10 @@ def _per_group(ask: AggregateAsk, argument: Scalar, rows: Interval | None, group
     not_zero(ask, cell.low, cell.high)
     low, high = row_units(rows, fine.step)
     not_zero(ask, low, high)
-    parts = fits(ask, (Part(Units(argument, fine.step, low, high), cell, ask.where),), None)
-    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), fine.notes)
+    values = Units(argument, fine.step, low, high)
+    parts = fits(ask, (Part(values, cell, ask.where),), None)
+    within = () if rows is None else (clamped(values),)  # by what the column declares: the statement speaks of the group's sum alone
+    return Planned(parts, argument.type, fine.step, _own(cell, fine.step), (*within, *fine.notes))
 
 
 def _weighed(ask: AggregateAsk, argument: Scalar, rows: Interval | None, weights: int) -> Planned:

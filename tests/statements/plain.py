@@ -16,7 +16,7 @@ from typing import Any
 from grammar import Agg, Key, Statement
 from worlds import World, quoted
 
-from dpquery.plan.rel import Group, walk
+from dpquery.plan.rel import Group, Windowed, walk
 from dpquery.plan.release import Aggregate, ListedKeys, Release, Units
 from dpquery.values.types import FLOAT, INTEGER, Kind, Type
 
@@ -75,7 +75,7 @@ def expected(
     `only` are the keys of bins that bounds make finite; clean data has no other keys but those with NULL.
     """
     listed, found = isinstance(release.keys, ListedKeys), matching(statement, release)
-    grouped = any(isinstance(rel, Group) for rel in walk(release.table.input))  # its results may lie beyond the bounds of what is released
+    grouped = any(isinstance(rel, Group | Windowed) for rel in walk(release.table.input))  # its results may lie beyond the bounds of what is released
     if found is None:
         return None
     sums = [summed(agg, aggregate, release, made.obedient and not grouped) for agg, aggregate in zip(statement.aggs, found, strict=True)]
