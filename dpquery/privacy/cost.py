@@ -47,7 +47,7 @@ class Priced:
 
 
 def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
-    """P1. The noise of least error that meets the price asked for.
+    """P1. The noise that meets the price asked for and shows most groups of private keys; of equals that of least error.
 
     Given   a release and an ask with a positive epsilon or rho.
     Claim   the release with this noise is (epsilon, delta)-DP standing alone, for the asked epsilon (or the conversion of the asked rho) and the
@@ -60,12 +60,11 @@ def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
     bounds = enforced(release)
     _possible(release, ask)
     plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
-    found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
-    return min(found, key=_error if release.aggregates else _least_shown)
+    return min((_priced(plan, choice, adjacency) for choice in _choices(release, ask)), key=_worth)
 
 
 def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
-    """P10. The noise of least error for one release among several, whose parts of rho and of selection's delta are given.
+    """P10. The noise of lowest threshold, then least error, for one release among several, whose parts of rho and of selection's delta are given.
 
     Given   the release's ask, its part `rho` of the statement's (None: nothing in rho alone, all at the ask's epsilon) and of selection's delta.
     Claim   its price is at most the ask's epsilon where `rho` is None, else at most `rho`; its delta is at most `selection`.
@@ -77,8 +76,7 @@ def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | Non
     _possible(release, ask)
     plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked))
     choices = [choice for choice in _choices(release, ask) if rho is not None or not BY_RHO & {*choice}]
-    found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
-    return min(found, key=_error if release.aggregates else _least_shown)
+    return min((_noised(plan, choice, adjacency, rho, selection) for choice in choices), key=_worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +125,9 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     return found
 
 
-def _error(priced: Priced) -> Fraction:
-    return priced.error
-
-
-def _least_shown(priced: Priced) -> int:
-    """The threshold: all that matters where keys alone are shown."""
-    return priced.threshold or 0
+def _worth(priced: Priced) -> tuple[int, Fraction]:
+    """What the choice makes small: the threshold of private keys first, as a group that is left out takes all its numbers along; then the error."""
+    return priced.threshold or 1, priced.error
 
 
 def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[Fraction, Fraction]:

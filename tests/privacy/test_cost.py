@@ -105,8 +105,8 @@ def test_p1_the_mechanism_of_least_error_is_taken() -> None:
     assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price(noise=GAUSSIAN))) == {GAUSSIAN}
 
 
-def test_where_keys_alone_are_shown_the_least_threshold_is_taken() -> None:
-    """Laplace noise has the smaller variance, Gaussian noise the lower threshold."""
+def test_of_private_keys_the_least_threshold_is_taken() -> None:
+    """Laplace noise has the smaller variance, Gaussian noise the lower threshold: whether or not something is counted of the groups."""
     made, asked = release(keyed=True, groups=5), price()
     laplace, gaussian = (spent(made, price(noise=noise)) for noise in (LAPLACE, GAUSSIAN))
     assert laplace.error < gaussian.error
@@ -114,7 +114,9 @@ def test_where_keys_alone_are_shown_the_least_threshold_is_taken() -> None:
     among = [within(release(keyed=True, groups=1), replace(asked, noise=noise), ADD, Fraction(6), MICRO) for noise in (None, LAPLACE, GAUSSIAN)]
     assert among[1].error < among[2].error
     assert among[0].threshold == among[2].threshold < (among[1].threshold or 0)
-    assert mechanisms(spent(release(ask("count"), keyed=True, groups=5), asked)) == {LAPLACE}
+    for asks, first in (((), 3), ((ask("units"),), 3), ((ask("count"),), 2)):  # half a price needs as much noise as a cap twice as high
+        for cap in (1, 2, 3, 5):
+            assert mechanisms(spent(release(*asks, keyed=True, groups=cap), asked)) == {LAPLACE if cap < first else GAUSSIAN}
 
 
 def test_the_error_is_the_product_of_variances() -> None:
