@@ -39,6 +39,7 @@ class Planned:
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]
 Finish = Callable[[Aggregate, Sequence[Sequence[int]]], Sequence[Shown]]
 Intervals = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise], Fraction], Sequence[Bars]]
+Settle = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise]], Sequence[Shown]]
 Expected = Callable[[Aggregate, Sequence[Noise], Fraction], float | Mapping[str, float]]
 
 
@@ -50,6 +51,7 @@ class Card:
     finish          per group the released value or list of values, from the noisy integers of the aggregate's parts; never fails
     interval        per group the error bar at a confidence level; None where there is none
     expected_error  half the width of that bar: a number, or numbers by the count n of values ("n=100", ...) where it depends on it
+    settle          what finish is of noisy integers where that depends on their noise; None: it does not
     """
 
     name: str
@@ -57,3 +59,4 @@ class Card:
     finish: Finish
     interval: Intervals
     expected_error: Expected
+    settle: Settle | None = None

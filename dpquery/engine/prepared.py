@@ -47,7 +47,7 @@ class Prepared:
     def columns(self, block: Ready, noisy: Noisy) -> list[answers.NoisyColumn]:
         """The noisy table of a release, with the ends of its error bars that are read above it."""
         bars = answers.bars_read(noisy, block.release, block.priced, self.question.ends_of(block.name), self.ask.confidence)
-        return answers.columns(noisy, block.release, bars)
+        return answers.columns(noisy, block.release, bars, block.priced.noises)
 
     @property
     def releases(self) -> Mapping[str, Release]:

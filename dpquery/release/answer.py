@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpquery.aggregates import CARDS, mode
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
+from dpquery.mechanisms import Noise
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, ListedKeys, NoKeys, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
@@ -60,16 +61,26 @@ class Answer:
     receipt: Mapping[str, Any]
 
 
-def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS) -> list[NoisyColumn]:
-    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read."""
+def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS, noises: Sequence[Noise] | None = None) -> list[NoisyColumn]:
+    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read.
+
+    `noises` are those of the parts; None: the integers are exact, or none.
+    """
     keys = [(f"k{i}", key.type, [row[i] for row in noisy.keys]) for i, key in enumerate(release.table.keys)]
-    values = [(a.name, a.type, CARDS[a.card].finish(a, _sums(a, noisy))) for a in release.aggregates]
+    values = [(a.name, a.type, _shown(a, noisy, noises)) for a in release.aggregates]
     bars = [
         (f"{side}{name[1:]}", FLOAT, [float(bar[end]) if isinstance(bar, tuple) else None for bar in ends[name]])
         for name in sorted(ends)
         for end, side in enumerate("lh")
     ]
     return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys)))), *bars]
+
+
+def _shown(aggregate: Aggregate, noisy: Noisy, noises: Sequence[Noise] | None) -> Sequence[Shown]:
+    card, sums = CARDS[aggregate.card], _sums(aggregate, noisy)
+    if card.settle is None or noises is None:
+        return card.finish(aggregate, sums)
+    return card.settle(aggregate, sums, tuple(noises[part] for part in aggregate.parts))
 
 
 def known_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyColumn]:

@@ -17,9 +17,12 @@ import pytest
 import dpquery
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
-from dpquery.privacy import contribution, cost, later, locality, resolve, rows, together
+from dpquery.privacy import contribution, cost, later, locality, raced, resolve, rows, together
 
-MODULES: tuple[ModuleType, ...] = (locality, rows, later, contribution, resolve, cost, together, convert, pure, zcdp)  # whose functions are lemmas
+MODULES: tuple[ModuleType, ...] = (  # whose functions are lemmas
+    *(locality, rows, later, raced, contribution, resolve, cost, together),
+    *(convert, pure, zcdp),
+)
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
 ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 LEMMAS = {lemma.id: lemma for lemma in lemmas({})}

@@ -235,7 +235,7 @@ def _row_text(one: Summed) -> str:
         text = f"nullif({agg.value.plain} + 0.0, 'nan'::DOUBLE)" if agg.value.type == FLOAT else agg.value.plain
     elif agg.card == "mode" and agg.value is not None:
         text = f"({agg.value.plain})"
-    elif agg.card in ("total", "mean", "quantile", *SPREADS, *PAIRS):
+    elif agg.card in ("total", "race_total", "mean", "quantile", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
         text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
@@ -287,11 +287,11 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
     match one.agg.card:
         case "units":
             return sum(min(n, 1) for _, n, _ in pairs)
-        case "count":
+        case "count" | "race_count":
             low, high = one.agg.per_group or ("0", str(most))
             counts = [w * n if weighted else _clamp(n, int(low), int(high)) for w, n, _ in pairs if n]
             return floor(Fraction(sum(counts), one_row) + Fraction(1, 2))
-        case "total":
+        case "total" | "race_total":
             low_, high_ = _cell_bounds(one, most)
             return _released(sum(w * s if weighted else _clamp(s, low_, high_) for w, n, s in pairs if n) * one.step / one_row, one.kind)
         case "mean":

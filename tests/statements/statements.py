@@ -157,6 +157,21 @@ def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     return Agg(f"SUM({value.dp})", "total", value)
 
 
+@production(AGGREGATE, 1)
+def raced(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    """Caps that race up to a ceiling."""
+    if limits.weights is not None:
+        return None
+    high = g.random.choice(["1", "3", "40"])
+    options = f"contribution_bounds_per_group => (0, {high}), bounds => 'race'"
+    if g.chance(0.5):
+        return Agg(f"COUNT(*, {options})", "race_count", per_group=("0", high))
+    value, (low, top) = number(g, scope), g.random.choice([("0", "5"), ("2", "30"), ("0.5", "2.25")])
+    return Agg(
+        f"SUM({value.dp}, contribution_bounds_per_row => ({low}, {top}), {options})", "race_total", value, per_row=(low, top), per_group=("0", high)
+    )
+
+
 @production(AGGREGATE, 3)
 def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     value = number(g, scope, g.random.choice([0, 0, 1, 2]))
