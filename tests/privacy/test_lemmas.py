@@ -210,6 +210,7 @@ def test_a_fingerprint_reaches_into_the_modules_that_a_lemma_rests_on(lemma: str
 
 STATEMENTS = (
     "SELECT sum(amount, bounds => 'auto') FROM orders",
+    "SELECT count(*, contribution_bounds_per_group => (0, 40), bounds => 'race') AS n FROM orders",
     "SELECT mode(amount > 50) FROM orders",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = EXPONENTIAL) median(amount) FROM orders",
     "SELECT count(*) AS n FROM users",
