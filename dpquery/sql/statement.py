@@ -15,7 +15,7 @@ from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
-from dpquery.sql import automatic, never, split
+from dpquery.sql import automatic, never, split, wider
 from dpquery.sql import keys as grouping
 from dpquery.sql import options as settings
 from dpquery.sql import seats as seating
@@ -147,8 +147,9 @@ def _block(
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
-    draft = automatic.capped(statement, draft, name, chosen.price, table_name)
-    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
+    draft, pairs = wider.watched(statement, automatic.capped(statement, draft, name, chosen.price, table_name), chosen)
+    options = {name: one.position for name, one in chosen.given.items()}
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), options, wider=pairs))
     statement.warnings.extend(warnings)
     return above, post
 

@@ -107,10 +107,11 @@ def expected(
 def matching(statement: Statement, release: Release) -> list[Aggregate] | None:
     """The plan's aggregate of each one of the statement, which asks for equal ones once; None where it is not clear which are equal."""
     order = sorted(range(len(statement.aggs)), key=lambda j: statement.shown[len(statement.keys) + j])
+    measured = [one for one in release.aggregates if not one.name.startswith("w")]  # but those whose loss is all that is told
     kinds = list(dict.fromkeys(_same(statement.aggs[j]) for j in order))
-    if len(kinds) != len(release.aggregates):
+    if len(kinds) != len(measured):
         return None
-    return [release.aggregates[kinds.index(_same(agg))] for agg in statement.aggs]
+    return [measured[kinds.index(_same(agg))] for agg in statement.aggs]
 
 
 def _same(agg: Agg) -> tuple[Any, ...]:

@@ -361,6 +361,7 @@ def over(g: Grammar, rel: Rel) -> Statement:
     aggs = [indexed(g, agg) for agg in (aggs if "rho = " in options else [shared(g, agg) for agg in aggs])]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
+    options = with_loss(g, aggs, limits, options)
     if not options:
         limits = _declared(g, rel.dp, *(one.dp for one in (*rel.where, *where, *aggs)), *(key.value.dp for key in keys))
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
@@ -453,6 +454,14 @@ def shared(g: Grammar, agg: Agg) -> Agg:
     if not g.chance(0.05) or "()" in agg.dp:
         return agg
     return replace(agg, dp=_with_argument(agg.dp, "epsilon => 1e18"))
+
+
+def with_loss(g: Grammar, aggs: Sequence[Agg], limits: Limits, options: str) -> str:
+    """The options, now and then with a part of the price for what bounds cut off."""
+    capped = any(agg.card in ("count", "total", "race_count", "race_total") for agg in aggs)
+    if not capped or limits.weights is not None or "epsilon = 1e20" not in options or "rho = " in options or not g.chance(0.06):
+        return options
+    return options.replace("OPTIONS(", "OPTIONS(loss_epsilon = 1e18, ")
 
 
 def _with_argument(text_: str, named: str) -> str:

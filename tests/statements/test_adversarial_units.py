@@ -137,6 +137,10 @@ CASES: dict[str, Case] = {
         "SELECT cat, SUM(rating, contribution_bounds_per_group => (0, 9), bounds => 'race') FROM orders GROUP BY cat",
         replaced=(("none", "high"), ("high", "elsewhere"), ("high", "low")),
     ),
+    "bounds whose loss is paid for": Case(
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(loss_epsilon = 1) COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, "
+        "SUM(amount, contribution_bounds_per_group => (-2, 3)) AS s FROM orders"
+    ),
     "sum of an expression": Case(
         "WITH w AS (SELECT uid, amount * 2 - rating AS x FROM orders) SELECT SUM(x, contribution_bounds_per_row => (-20, 20)) FROM w"
     ),
