@@ -120,7 +120,8 @@ def _asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[A
     blocks = [block for block in question.blocks if not block.serves]
     outermost = None if question.outermost is None else blocks.index(question.blocks[question.outermost])
     options, paying = [_named(block.options, given.noise) for block in blocks], [block.pays for block in blocks]
-    whole = ask(_whole(options, paying, outermost, schema), given, schema)
+    plain = all(one.plain for one in options)
+    whole = replace(ask(_whole(options, paying, outermost, schema), given, schema), plain=plain)
     if len(options) == 1:
         return whole, _served(question, {blocks[0].name: whole})
     parts = _parts(options, paying, outermost, whole)

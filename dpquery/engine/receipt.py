@@ -326,4 +326,6 @@ def cited(prepared: Prepared) -> tuple[str, ...]:
     found = {lemma for release in prepared.releases.values() for lemma in lemmas(release)}
     if len(prepared.blocks) > 1:
         found.update(("P8", "P9", "P10"))
+    elif prepared.bill.conversion and prepared.bill.price.delta:
+        found.add("P11")
     return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))

@@ -84,7 +84,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent."""
+    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent. `plain`: its SELECT has no such clause."""
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -93,6 +93,7 @@ class Options:
     selection: Mechanism | None = None
     selection_epsilon: Fraction | None = None
     confidence: Fraction | None = None
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,6 +366,7 @@ class Ask:
     selection: Mechanism | None = None
     selection_epsilon: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
+    plain: bool = False  # without a DIFFERENTIAL_PRIVACY clause, so that the price is split where noise counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,9 @@ class Chosen:
     given: Mapping[str, Option]
 
 
-def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
-    """The options, typed and free of contradictions."""
-    given = {option.name: option for option in options}
+def chosen(statement: Statement, options: tuple[Option, ...] | None) -> Chosen:
+    """The options, typed and free of contradictions; None without a clause."""
+    given = {option.name: option for option in options or ()}
     for name, option in given.items():
         if name not in NAMES:
             raise statement.refuse_at("UNKNOWN_OPTION", f"no option {name!r}{near(name, NAMES)}", option.position, "one of " + ", ".join(NAMES))
@@ -69,6 +69,7 @@ def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
         selection=strategy,
         selection_epsilon=_epsilon(statement, given, "group_selection_epsilon"),
         confidence=_confidence(statement, given),
+        plain=options is None,
     )
     has_strategy = "group_selection_strategy" in given
     return Chosen(

@@ -68,7 +68,7 @@ def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | Non
 def block(statement: Statement, select: exp.Select, env: Env, readers: Readers, inner: bool = False) -> tuple[Above, Post]:
     """The SELECT that aggregates private rows, noted as a release of the statement; and what stands right above it."""
     name = table_name(next(statement.noisy))
-    chosen = settings.chosen(statement, clause(statement, select) or ())
+    chosen = settings.chosen(statement, clause(statement, select))
     own = replace(statement, tables={}, feeds=[], rows=chosen.rows)
     ctes, first, joins = take(select, *ALL)[:3]
     clauses = read_clauses(own, select)

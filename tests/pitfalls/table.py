@@ -39,7 +39,6 @@ YET_TO_COME: dict[str, str] = {  # with the test that shows that it is refused, 
     "aggregation before joins, for speed": "test_resolve.py::test_a19_clamps_sit_above_the_joins",
     "clipping to an L2 norm": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
     "several levels of totals in one statement": "test_pitfalls_keys.py::test_c15_totals_are_refused_as_yet",
-    "shares by expected error": "test_pitfalls_price.py::test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale",
     "truncated geometric selection": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
 }
 TABLE: dict[str, Pitfall] = {
@@ -288,8 +287,13 @@ TABLE: dict[str, Pitfall] = {
     ),
     "B7": Pitfall(
         "A delta that covers conversion, or selection, or one release, but not all of them.",
-        "It is split once a statement between one conversion and all thresholds.",
-        (*_in("pitfalls_price", "b7_one_delta_covers_conversion_and_selection"), *_in("cost", "n8_gaussian_with_private_keys_halves_it")),
+        "It is split once a statement between one conversion and all thresholds, or pays once for what is never both spent.",
+        (
+            *_in("pitfalls_price", "b7_one_delta_covers_conversion_and_selection"),
+            *_in(
+                "cost", "n8_gaussian_with_private_keys_halves_it_under_replace_one", "n8_one_delta_pays_for_conversion_and_half_of_it_for_selection"
+            ),
+        ),
     ),
     "B8": Pitfall(
         "A delta of 1 or a huge epsilon outside tests.",
@@ -414,9 +418,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C12": Pitfall(
         "A price allotted by the scale of what was found.",
-        "Shares are equal, or as written; scales come from declared bounds.",
-        _in("pitfalls_price", "c12_shares_are_equal_and_errors_are_told_on_the_declared_scale"),
-        "shares by expected error",
+        "Shares are as written, equal, or those of least error in units of declared bounds.",
+        _in(
+            "pitfalls_price",
+            "c12_shares_and_errors_are_told_on_the_declared_scale",
+            "c12_plain_sql_splits_a_price_where_noise_counts_and_the_clause_equally",
+        ),
     ),
     "C13": Pitfall(
         "An inner aggregate whose bound is believed.",

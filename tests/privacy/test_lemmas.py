@@ -190,7 +190,7 @@ def test_a_fingerprint_holds_the_claim() -> None:
 @pytest.mark.parametrize(
     ("lemma", "name"),
     [
-        ("V3", "numbers.exp_up"),
+        ("V4", "numbers.exp_up"),
         ("V1", "numbers.log_up"),
         ("R1", "plan.rules.PARTS"),
         ("R1", "aggregates.grid.grid"),
