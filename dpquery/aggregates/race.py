@@ -14,7 +14,7 @@ from fractions import Fraction
 from math import floor
 
 from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, no_per_row, numeric, row_bounds
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, plain, row_units
 from dpquery.aggregates.values import bar, double, released
@@ -120,7 +120,7 @@ def _largest(sums: Sequence[Sequence[int]], widths: Sequence[int]) -> list[int]:
     return [max(0, *(value - width for value, width in zip(own, widths, strict=True))) for own in zip(*sums, strict=True)]
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """Per group from what the caps assure to what the ceiling's sum may be: half of the doubt on either side, that below over all caps. What is shown
     lies inside, as the bar reaches to it where it would not."""
     doubt = 1 - confidence

@@ -42,6 +42,7 @@ class Call:
     noise: Mechanism | None = None
     error: tuple[Goal, ...] = ()
     auto: bool = False
+    tidy: bool = False
 
 
 class Wanted(TypedDict, total=False):
@@ -54,13 +55,14 @@ class Wanted(TypedDict, total=False):
     noise: str | None
     error: Error | None
     bounds: str | None
+    tidy: bool
 
 
 def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
     epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
     confidence, noise, error = amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")), goals(wanted.get("error"))
-    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")))
+    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")), wanted.get("tidy") is True)
 
 
 def _auto(given: str | None) -> bool:

@@ -48,6 +48,7 @@ class Prepared:
     opened: answers.Given = field(default_factory=dict)  # public relations that are read above the noise
     params: Mapping[str, str | None] = field(default_factory=dict)
     aim: Aim | None = None  # where the price was found for an error
+    tidy: bool = False  # whether tidied values stand beside released ones
 
     def columns(self, block: Ready, noisy: Noisy) -> list[answers.NoisyColumn]:
         """The noisy table of a release, with the ends of its error bars that are read above it."""

@@ -35,7 +35,7 @@ from dpquery.plan.draft import Post
 from dpquery.plan.release import Release
 from dpquery.privacy import bill, price, settled
 from dpquery.release import answer as answers
-from dpquery.release import bars, edges, noise, post
+from dpquery.release import bars, noise, post, tidy
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
@@ -228,7 +228,7 @@ class Session:
         blocks = tuple(
             Ready(block.name, ask, release, priced, self._lowered(release), block.feeds, block.wider) for block, ask, release, priced in parts
         )
-        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed)
+        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed, call.tidy)
 
     def _lowered(self, release: Release) -> BoundedSQL:
         """The release's one statement, which the engine takes."""
@@ -324,7 +324,7 @@ class Session:
             *answers.doubtful(places, prepared.ask.confidence),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
-        table, bars = edges.filled(how.outputs, table, bars, places, prepared.ask.confidence)
+        table, bars = tidy.completed(how.outputs, table, bars, places, prepared.ask.confidence, prepared.tidy)
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst), caps)
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 

@@ -17,7 +17,7 @@ from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, ListedKeys, NoKeys, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
 from dpquery.release import post
-from dpquery.release.bars import Bars, Tables
+from dpquery.release.bars import Bars, Tables, shown_from
 from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
@@ -94,8 +94,12 @@ def known_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyCol
 def bars_read(noisy: Noisy, release: Release, priced: Priced, ends: Collection[str], confidence: Fraction) -> dict[str, Sequence[Bars]]:
     """The error bars of these aggregates, row by row: of what was released, and of its noise, a function that costs nothing."""
     found = [a for a in release.aggregates if a.name in ends]
-    noises = [tuple(priced.noises[part] for part in a.parts) for a in found]
-    return {a.name: CARDS[a.card].interval(a, _sums(a, noisy), own, confidence) for a, own in zip(found, noises, strict=True)}
+    return {
+        a.name: CARDS[a.card].interval(
+            a, _sums(a, noisy), [priced.noises[part] for part in a.parts], confidence, shown_from(release, priced, a.parts)
+        )
+        for a in found
+    }
 
 
 def finished(
@@ -185,7 +189,9 @@ def warnings(
                 "No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more."
             )
         else:
-            said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
+            said.append(
+                "Groups with few people are left out. Error bars allow for that: those of counts near the threshold reach down to one person."
+            )
     barless = [output.name for output, column in zip(outputs, bars, strict=True) if output.noisy and column is None and not output.chosen]
     if barless:
         said.append(f"No error bar for {', '.join(barless)}: as noisy as what it is computed from.")

@@ -352,7 +352,7 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C4": Pitfall(
         "Intervals that ignore that only lucky groups are shown.",
-        "A warning says that the confidence is for the cell before selection; another one that no group passed.",
+        "Error bars hold among the groups that appear: near the threshold they reach down to one person. A warning says that no group passed.",
         _in("pitfalls_price", "w5_intervals_under_selection_say_so", "c4_no_group_passing_is_said"),
     ),
     "C5": Pitfall(
@@ -587,10 +587,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "W5": Pitfall(
         "Intervals that do not cover: under selection, and of means of few.",
-        "A warning under selection; Fieller's interval from both noises, cut to the bounds, all of them where n is not clear of 0.",
+        "Bars that hold among the groups that appear; Fieller's from both noises, cut to the bounds, all of them where n is not clear of 0.",
         (
             *_in("pitfalls_price", "w5_intervals_under_selection_say_so", "w5_the_interval_of_a_mean_of_hardly_anybody_is_all_of_its_bounds"),
             *_in("error_bars", "mean_covers_as_promised", "the_whole_interval_where_the_count_is_not_clear_of_zero"),
+            *_in("bar_coverage", "bars_hold_among_the_groups_that_appear"),
         ),
     ),
     "W6": Pitfall(

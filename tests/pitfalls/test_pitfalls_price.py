@@ -184,9 +184,9 @@ def test_w4_a_price_in_rho_counts_as_its_conversion(ordinary: Session) -> None:
 def test_w5_intervals_under_selection_say_so(whole: Session) -> None:
     """The released count of a group that passed is conditioned on having passed; a mean's interval never leaves its bounds."""
     answer = whole.query("SELECT s, count(*) FROM visits GROUP BY s")
-    assert any("before this selection" in word for word in answer.warnings)
+    assert any("near the threshold reach down to one person" in word for word in answer.warnings)
     public = whole.query("SELECT menu, count(*) FROM people GROUP BY menu")
-    assert not any("before this selection" in word for word in public.warnings)
+    assert not any("near the threshold" in word for word in public.warnings)
 
 
 def test_w5_the_interval_of_a_mean_of_hardly_anybody_is_all_of_its_bounds(ordinary: Session, monkeypatch: pytest.MonkeyPatch) -> None:
