@@ -4,9 +4,10 @@
 
 The bounded statement is run once. Its exact integers of one group are then released as many times, through the product's own noise, values and error
 bars. What a bar is to hold is the bounded answer: of clamped values and capped rows, before noise. Public keys: groups of 30, 1,000 and 30,000
-people. Private keys: groups of about the threshold's size; coverage is among the releases that passed it. `deviation` is that of the first part's
-noise, in steps of its grid, `wide` the half width of the bar (median) over 1.96 deviations of the released value, `whole` how many bars are all that
-bounds allow. `bar`: 94% to 97% where keys are public and noise has a deviation of five steps at least, and 94% or more elsewhere.
+people. Private keys: groups of about the threshold's size; coverage is among the releases that passed it. `deviation` is that of the finest noise, in
+steps of its grid, `wide` the half width of the bar (median) over 1.96 deviations of the released value, `whole` how many bars have no ends or all
+that bounds allow. `bar`: 94% to 97% where keys are public and noise has a deviation of five steps at least, and 94% or more elsewhere; `few` where it
+is more because one of a hundred bars or more is `whole`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from dpquery.engine.prepared import Ready
 from dpquery.engine.session import Session
 from dpquery.mechanisms import SystemBits, deviation
 from dpquery.plan.draft import Affine, Output, Ratio
-from dpquery.plan.release import Aggregate, Bins, ListedKeys, PrivateKeys
+from dpquery.plan.release import Aggregate, Bins, Choosing, ListedKeys, PrivateKeys
 from dpquery.release import noise
 from dpquery.release.bars import Released, intervals
 from dpquery.values.exact import Exact
@@ -153,7 +154,7 @@ def ready(session: Session, case: Case) -> tuple[Ready, Exact]:
 def measured(block: Ready, exact: Exact, place: int, output: Output, wanted: int) -> Measured:
     """What becomes of one group's exact integers in so many releases."""
     numbers = sum(part.numbers for part in block.release.table.parts)
-    truth, steps = true_value(block, exact, place), deviation(block.priced.noises[block.release.aggregates[0].parts[0]])
+    truth, steps = true_value(block, exact, place), finest(block)
     values, bars, tried = list[float](), list[tuple[float, float]](), 0
     while len(bars) < wanted and tried < (wanted if isinstance(block.release.keys, ListedKeys) else MOST_TRIED):
         each = max(1, min(wanted, MOST_NUMBERS // numbers))
@@ -171,6 +172,12 @@ def measured(block: Ready, exact: Exact, place: int, output: Output, wanted: int
     held = float(np.mean((low <= truth + slack) & (truth - slack <= high)))
     whole = float(np.mean((wide >= most * (1 - 1e-12)) & (np.min(wide) < most * (1 - 1e-6)) | ~np.isfinite(wide)))
     return Measured(int(str(exact.keys[place][0])), steps, held, float(np.median(wide)) / 2 / 1.96 / (spread or np.nan), whole, len(bars))
+
+
+def finest(block: Ready) -> float:
+    """The least deviation of noise, in steps of its grid; of a choice, which has no noise, its scale in rows."""
+    drawn = [block.priced.noises[part] for one in block.release.aggregates for part in one.parts]
+    return min(float(one.parameter) / 2**20 if isinstance(one.mechanism, Choosing) else deviation(one) for one in drawn)
 
 
 def listed(number: int) -> ListedKeys:
@@ -244,7 +251,7 @@ def cases(only: str) -> Iterator[Case]:
 
 def verdict(case: Case, found: Measured) -> str:
     most = HIGH if found.steps >= FINE and not case.private else 1.0
-    return "" if LOW <= found.held <= most or not found.number else "below" if found.held < LOW else "above"
+    return "" if LOW <= found.held <= most or not found.number else "below" if found.held < LOW else "few" if found.whole >= 0.01 else "above"
 
 
 def main() -> None:
