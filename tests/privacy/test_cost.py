@@ -108,6 +108,17 @@ def test_p1_the_mechanism_of_least_error_is_taken() -> None:
     assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price(noise=GAUSSIAN))) == {GAUSSIAN}
 
 
+@pytest.mark.lemma("P1")
+def test_a_price_in_rho_buys_gaussian_noise() -> None:
+    """Whose variance is half of Laplace's for a small rho, however few coordinates; for a large one it is not."""
+    for made in (release(ask("count")), release(ask("count"), ask("mean", 1)), release(ask("count"), groups=30, keys=90)):
+        for plain in (True, False):
+            found, laplace = (spent(made, Ask(MICRO, rho=Fraction(1, 50), noise=noise, plain=plain)) for noise in (None, LAPLACE))
+            assert mechanisms(found) == {GAUSSIAN}
+            assert float(found.error) == pytest.approx(float(laplace.error) / 2 ** len(found.noises), rel=0.05)
+    assert mechanisms(spent(release(ask("count")), Ask(MICRO, rho=Fraction(5)))) == {LAPLACE}
+
+
 def test_of_private_keys_the_least_threshold_is_taken() -> None:
     """Laplace noise has the smaller variance, Gaussian noise the lower threshold: whether or not something is counted of the groups."""
     made, asked = release(keyed=True, groups=5), price()
