@@ -94,7 +94,7 @@ def drawn(session: Session, sql: str, draws: int, epsilon: str) -> tuple[list[fl
         last = prepared.blocks[-1]
         told = [capping.said("", capping.cap(feed, last, prepared, noisy)) for feed in last.feeds]
         release = capping.fitted(last, prepared, noisy, told).release
-        values.append(float(answer.columns(noisy[last.name], release)[0][2][0]))
+        values.append(float(answer.columns(noisy[last.name], release, noises=last.priced.noises)[0][2][0]))
     return values, caps
 
 

@@ -67,6 +67,7 @@ class Connection:
         error: Error | None = None,
         bounds: str | None = None,
         fresh: bool = False,
+        tidy: bool = False,
     ) -> Result:
         """The noisy answer, after its price was charged.
 
@@ -77,10 +78,11 @@ class Connection:
         values of `?` (a list) or of `$name` (a dict); they are part of the question, which the log keeps. `noise` is laplace or gaussian; without
         it the one that errs least is taken, with a PriceWarning before the first charge that has no finite epsilon. `error`, in place of a price,
         is how far off the answer may be (50, "5% of 20000", {"n": 50}): the least price for that is found and charged. `bounds="auto"`
-        chooses bounds of COUNT, SUM and AVG that the statement does not write from the data, within its price. Raises Refused or OverBudget
+        chooses bounds of COUNT, SUM and AVG that the statement does not write from the data, within its price. With `tidy=True` a column of tidied
+        values stands behind each released one of which more is known than its noise: `n_tidy`, not below 0, behind `n`. Raises Refused or OverBudget
         before anything is charged, and Fault, whose `entry` is set where the price had been charged.
         """
-        price = _price(epsilon, delta, rho, confidence, noise, error, bounds)
+        price: engine.Wanted = {**_price(epsilon, delta, rho, confidence, noise, error, bounds), "tidy": tidy}
         return Result(self._open.query(_text(sql), dialect=dialect, params=params, fresh=fresh, notice=_noticed, **price))
 
     def explain(

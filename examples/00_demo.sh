@@ -20,8 +20,8 @@ run query --schema "$folder/shop.yaml" --analyst alice --epsilon 1 "
   FROM orders JOIN users USING (user_id) JOIN countries USING (country)
   GROUP BY region ORDER BY revenue DESC"
 
-say 'Which products do most customers buy? Products are private: those of few customers stay hidden.'
-run query --schema "$folder/shop.yaml" --analyst alice --epsilon 1 "
+say 'Which products do most customers buy? Products are private: those of few customers stay hidden. Laplace noise adds up with what was paid before.'
+run query --schema "$folder/shop.yaml" --analyst alice --epsilon 1 --noise laplace "
   SELECT product, count(DISTINCT user_id) AS customers
   FROM orders JOIN order_items USING (order_id)
   GROUP BY product ORDER BY customers DESC LIMIT 10"

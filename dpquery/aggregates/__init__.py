@@ -14,13 +14,14 @@ from dpquery.aggregates.mean import MEAN
 from dpquery.aggregates.mode import MODE
 from dpquery.aggregates.pair import PAIRS
 from dpquery.aggregates.quantile import QUANTILE
+from dpquery.aggregates.race import COUNTED, SUMMED
 from dpquery.aggregates.spread import SPREADS
 from dpquery.aggregates.total import TOTAL
 from dpquery.aggregates.units import UNITS
 from dpquery.plan.release import Aggregate
 
 CARDS: Mapping[str, Card] = MappingProxyType(
-    {card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, QUANTILE_BY_RANK, MODE)}
+    {card.name: card for card in (COUNT, UNITS, DISTINCT, TOTAL, MEAN, *SPREADS, *PAIRS, QUANTILE, QUANTILE_BY_RANK, MODE, COUNTED, SUMMED)}
 )
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
-from dpquery.aggregates.card import Bar, Bars, Card, Planned
+from dpquery.aggregates.card import Bar, Bars, Card, Floors, Planned
 from dpquery.aggregates.quantile import QUANTILE, SIZES, Reach, ended
 from dpquery.aggregates.values import double, released, worth
 from dpquery.errors import Refused
@@ -117,7 +117,9 @@ def _middle(which: Quantile, place: int) -> Fraction:
     return Fraction(middle.__floor__()) if which.discrete else middle
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> Sequence[Bars]:
+def interval(
+    aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()
+) -> Sequence[Bars]:
     """Per group the bins between the ends that were chosen, of a list those of each; at a higher confidence than theirs all that bounds allow."""
     which, count = _which(aggregate)
     whole = which.doubt is None or 1 - confidence < which.doubt

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -38,8 +39,18 @@ class Planned:
 
 Plan = Callable[[AggregateAsk, Contributions, int | None], Planned]
 Finish = Callable[[Aggregate, Sequence[Sequence[int]]], Sequence[Shown]]
-Intervals = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise], Fraction], Sequence[Bars]]
+Settle = Callable[[Aggregate, Sequence[Sequence[int]], Sequence[Noise]], Sequence[Shown]]
+Floors = Sequence[int | None]  # of each part the least noisy integer with which a group was shown at all; none where all are
 Expected = Callable[[Aggregate, Sequence[Noise], Fraction], float | Mapping[str, float]]
+
+
+class Intervals(Protocol):
+    """The error bars of an aggregate."""
+
+    def __call__(
+        self, aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()
+    ) -> Sequence[Bars]:
+        """Per group its bar, from the noisy integers of the aggregate's parts and their noises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +59,10 @@ class Card:
 
     plan            the parts of an ask, given the contribution limits and the most rows a unit can have by the plan (None: unbounded); or Refused
     finish          per group the released value or list of values, from the noisy integers of the aggregate's parts; never fails
-    interval        per group the error bar at a confidence level; None where there is none
+    interval        per group the error bar at a confidence level, that of groups of which nothing less than `floors` is shown, where there are
+                    some; None where there is none
     expected_error  half the width of that bar: a number, or numbers by the count n of values ("n=100", ...) where it depends on it
+    settle          what finish is of noisy integers where that depends on their noise; None: it does not
     """
 
     name: str
@@ -57,3 +70,4 @@ class Card:
     finish: Finish
     interval: Intervals
     expected_error: Expected
+    settle: Settle | None = None

@@ -21,7 +21,10 @@ from math import log
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
+from dpquery.aggregates.card import Floors
+from dpquery.aggregates.selected import Selected, low_end
 from dpquery.mechanisms import Noise, half_width
+from dpquery.numbers import float_near
 from dpquery.plan.release import Mechanism
 
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Ends = tuple[float, float] | None
+BOXED = Fraction(1, 10)  # of the doubt, for groups near to a threshold
 STEPS = 100  # halvings and doublings that reach any double's precision
 KNOTS = 512  # of the table of Laplace quantiles
 
@@ -40,8 +44,30 @@ def ratio(top: int, bottom: int, top_noise: Noise, bottom_noise: Noise, confiden
     return ratios((top,), (bottom,), top_noise, bottom_noise, confidence)[0]
 
 
-def ratios(tops: Sequence[int], bottoms: Sequence[int], top_noise: Noise, bottom_noise: Noise, confidence: Fraction) -> list[Ends]:
-    """The error bar of each ratio of two independently noised integers; None where the bottom is not clear of 0."""
+def ratios(
+    tops: Sequence[int], bottoms: Sequence[int], top_noise: Noise, bottom_noise: Noise, confidence: Fraction, floors: Floors = ()
+) -> list[Ends]:
+    """The error bar of each ratio of two independently noised integers; None where the bottom is not clear of 0. `floors` are as in card.py."""
+    doubt = 1 - confidence
+    seen = Selected.of(floors, (top_noise, bottom_noise), confidence if not floors else 1 - doubt * (1 - BOXED))
+    if not seen.floors:
+        return _ratios(tops, bottoms, top_noise, bottom_noise, confidence)
+    far = _ratios(tops, bottoms, top_noise, bottom_noise, seen.confidence)
+    reaches = [half_width(noise, 1 - doubt * BOXED / 2) for noise in (top_noise, bottom_noise)]
+    pairs = list(zip(tops, bottoms, strict=True))
+    return [_corners(pair, reaches, seen.floors) if seen.near(pair) else ends for pair, ends in zip(pairs, far, strict=True)]
+
+
+def _corners(pair: Sequence[int], reaches: Sequence[int], floors: Floors) -> Ends:
+    """The ratios of the box of both bars."""
+    top, bottom = ((low_end(value, width, floor), value + width) for value, width, floor in zip(pair, reaches, floors, strict=True))
+    if bottom[0] <= 0 <= bottom[1]:
+        return None
+    found = [float_near(Fraction(a, b)) for a in top for b in bottom]
+    return min(found), max(found)
+
+
+def _ratios(tops: Sequence[int], bottoms: Sequence[int], top_noise: Noise, bottom_noise: Noise, confidence: Fraction) -> list[Ends]:
     import numpy as np
 
     sign = np.where(np.array([b < 0 for b in bottoms], dtype=bool), -1.0, 1.0)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import ceil
 
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.values import double
 from dpquery.mechanisms import Noise, shortfall
 from dpquery.numbers import decimal_up
@@ -41,7 +41,7 @@ def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
     return [*sums[0]]
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """No bars: a group among others has no ends."""
     return [None] * len(sums[0])
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from dpquery.aggregates.bounds import BY_WEIGHT, missing, no_per_group, numeric, row_bounds, row_cap, rows_per_cell, told
 from dpquery.aggregates.bounds import WEIGHED as WEIGHTED
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.fieller import ratios
 from dpquery.aggregates.grid import FINENESS, FINEST, ceil_log2, cell_units, clamped, fits, grid, row_units
@@ -96,12 +96,12 @@ def _middle(aggregate: Aggregate) -> Fraction:
     return (bounds.low + bounds.high) / 2
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """Per group Fieller's interval from the two noises, cut to the bounds; the whole of these where the noisy count is not clear of 0."""
     bounds = _bounds(aggregate)
     whole = double(bounds.low), double(bounds.high)
     middle, half = double(_middle(aggregate)), double(aggregate.step / 2)
-    found = ratios(sums[0], sums[1], noises[0], noises[1], confidence)
+    found = ratios(sums[0], sums[1], noises[0], noises[1], confidence, floors)
     return [
         whole if number <= 0 or ends is None else _cut(middle + half * ends[0], middle + half * ends[1], whole)
         for ends, number in zip(found, sums[1], strict=True)

@@ -26,7 +26,7 @@ from math import ceil
 from typing import assert_never
 
 from dpquery.aggregates.bounds import no_per_group, no_per_row, no_weights, row_cap, rows_per_cell, told
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.combined import quantile_up
 from dpquery.aggregates.grid import fits
 from dpquery.errors import Refused
@@ -91,7 +91,7 @@ def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
     return [aggregate.values[max(range(len(own)), key=own.__getitem__)] for own in _groups(aggregate, sums)]
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """No bars: a value among others has no ends."""
     return [None] * len(_groups(aggregate, sums))
 

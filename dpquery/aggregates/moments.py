@@ -1,8 +1,9 @@
 """What variances, covariances and correlations have in common: values in half units around the middle of their bounds, and second moments.
 
 With S, T, P the noisy sums of x', y' and x'y' over N rows, a second central moment is P/N - (S/N)(T/N). Raw values, whose squares are far larger than
-their spread, are never multiplied. Error bars are interval arithmetic: while each sum lies within the reach of its own noise, all at once with the
-confidence asked for (Bonferroni), the moment is q t - p t^2 with q and p in intervals and t = 1/N, which is largest and least at an end or a vertex.
+their spread, are never multiplied. Error bars begin with interval arithmetic: while each sum lies within the reach of its own noise, all at once
+(Bonferroni), the moment is q t - p t^2 with q and p in intervals and t = 1/N, which is largest and least at an end or a vertex. Linear forms of the
+sums (forms.py) make them as narrow as the noise allows.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dpquery.aggregates.bounds import BY_WEIGHT, missing, row_bounds, row_cap, rows_per_cell, told
+from dpquery.aggregates.card import Floors
 from dpquery.aggregates.count import counted
 from dpquery.aggregates.grid import SQUARED, grid, row_units
+from dpquery.aggregates.selected import low_end
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, half_width
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -38,9 +41,22 @@ class Span(NamedTuple):
             return Span(self.low * other, self.high * other)
         return NotImplemented
 
+    def plus(self, other: Span) -> Span:
+        """The sums of numbers of two spans."""
+        return Span(self.low + other.low, self.high + other.high)
+
+    def minus(self, other: Span) -> Span:
+        """The differences of numbers of two spans."""
+        return Span(self.low - other.high, self.high - other.low)
+
     def cut(self, low: Fraction, high: Fraction) -> Span:
         """The span inside two ends."""
         return Span(min(max(self.low, low), high), max(min(self.high, high), low))
+
+
+def exactly(value: int | Fraction) -> Span:
+    """One number."""
+    return Span(Fraction(value), Fraction(value))
 
 
 # ---- parts ---------------------------------------------------------------------------------------------------------------------------
@@ -141,9 +157,10 @@ def reach(noises: Sequence[Noise], confidence: Fraction) -> list[int]:
     return [half_width(noise, each) for noise in noises]
 
 
-def around(sums: Sequence[int], widths: Sequence[int]) -> list[Span]:
+def around(sums: Sequence[int], widths: Sequence[int], floors: Floors = ()) -> list[Span]:
     """Where the exact sums lie that are no further than that from the noisy ones."""
-    return [Span(Fraction(value - width), Fraction(value + width)) for value, width in zip(sums, widths, strict=True)]
+    own = floors or (None,) * len(sums)
+    return [Span(Fraction(low_end(*one)), Fraction(one[0] + one[1])) for one in zip(sums, widths, own, strict=True)]
 
 
 def over(number: Span, least: int) -> Span | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
 from typing import NamedTuple
 
+from dpquery.aggregates import forms
 from dpquery.aggregates.bounds import numeric
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.grid import clamped, fits
 from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
@@ -16,6 +17,7 @@ from dpquery.aggregates.moments import (
     Span,
     around,
     cells,
+    exactly,
     halved,
     how,
     moment,
@@ -26,6 +28,7 @@ from dpquery.aggregates.moments import (
     square,
     stretched,
 )
+from dpquery.aggregates.selected import Selected
 from dpquery.aggregates.values import double
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
@@ -35,6 +38,7 @@ from dpquery.plan.release import Aggregate
 from dpquery.plan.scalar import Interval, Scalar
 from dpquery.values.types import FLOAT, Value
 
+NOTHING, ONE = exactly(0), exactly(1)
 BOTH_KNOWN = "rows in which either value is NULL are left out"
 
 
@@ -85,7 +89,7 @@ def _sums(own: Sequence[Span]) -> Sums:
 
 
 def _exactly(own: Sequence[int]) -> Sums:
-    return _sums([Span(Fraction(value), Fraction(value)) for value in own])
+    return _sums([exactly(value) for value in own])
 
 
 def _widest(aggregate: Aggregate) -> Span:
@@ -102,36 +106,94 @@ def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> list[Value]:
 
 def _value(aggregate: Aggregate, sums: Sums) -> Fraction:
     found = _found(aggregate, sums)
-    return Fraction(0) if found is None else found.low
+    return Fraction(0) if found is None else _stretched(aggregate, found, sums).low
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """Per group what the noise may have made of; all that is possible where the noisy count, or a spread, is not clear of nothing."""
-    widths = reach(noises, confidence)
-    spans = [_bar(aggregate, _sums(around(own, widths))) for own in zip(*sums, strict=True)]
+    spans = _spans(aggregate, list(zip(*sums, strict=True)), noises, confidence, floors)
     return [(double(span.low), double(span.high)) for span in spans]
 
 
-def _bar(aggregate: Aggregate, sums: Sums) -> Span:
-    found = _found(aggregate, sums)
-    return _widest(aggregate) if found is None else found
+def _spans(aggregate: Aggregate, groups: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Span]:
+    """Per group what is known while each sum lies within the reach of its noise, made as narrow as the form's noise allows."""
+    boxed, formed = forms.apart(confidence)
+    seen = Selected.of(floors, noises, formed)
+    reaches = reach(noises, boxed)
+    boxes = [_sums(around(own, reaches, seen.floors)) for own in groups]
+    spans = [_found(aggregate, box) for box in boxes]
+    known = {i: span for i, span in enumerate(spans) if span is not None and not seen.near(groups[i])}
+    ways = [_way(aggregate, _exactly(groups[i]), boxes[i]) for i in known]
+    known = dict(zip(known, forms.narrowed(ways, list(known.values()), noises, seen.confidence), strict=True))
+    found = [known.get(i, span) for i, span in enumerate(spans)]
+    return [_widest(aggregate) if span is None else _stretched(aggregate, span, box) for span, box in zip(found, boxes, strict=True)]
+
+
+def _way(aggregate: Aggregate, noisy: Sums, box: Sums) -> forms.Way:
+    """The form of a group whose sums lie in the box: with a covariance of half units on top, and one of the values' own for its value."""
+    number, inverse = noisy.number.low, Span(1 / box.number.high, 1 / box.number.low)
+    means = box.x * inverse, box.y * inverse
+    middles = noisy.x.low / number, noisy.y.low / number
+    offs = [forms.off(span, middle) for span, middle in zip(means, middles, strict=True)]
+    covariance, apart = noisy.products.low / number - middles[0] * middles[1], offs[0] * offs[1]
+    top, product = Span(covariance - apart, covariance + apart), means[0] * means[1]
+    if aggregate.card == "corr":
+        return _ratio(aggregate, noisy, box, means, offs, forms.Way(top, ONE, number, ((forms.Term(product, NOTHING),),)))
+    step = aggregate.step
+    terms = (forms.Term(means[1], NOTHING), forms.Term(means[0], NOTHING), forms.Term(ONE, NOTHING), forms.Term(product, exactly(1 / step)))
+    return forms.Way(top * step, ONE, number / step, (terms,))
+
+
+def _ratio(aggregate: Aggregate, noisy: Sums, box: Sums, means: tuple[Span, Span], offs: Sequence[Fraction], covariance: forms.Way) -> forms.Way:
+    """The form of a correlation, from that of the covariance: the variances below it, k of one and 1/k of the other. As coefficients are convex in k,
+    and the one of rows is bounded for every k, no width is larger than at one of k's ends."""
+    inverse = Span(1 / box.number.high, 1 / box.number.low)
+    known = [_variances(*own, exactly(1 / covariance.number)).low for own in _values(aggregate, noisy)]
+    spans = [_variances(*own, inverse) for own in _values(aggregate, box)]
+    ratio = forms.roots(spans[1] * Span(1 / spans[0].high, 1 / spans[0].low))
+    other, half = Span(1 / ratio.high, 1 / ratio.low), Fraction(1, 2)
+    ends = [k * (known[0] + offs[0] ** 2) + (known[1] + offs[1] ** 2) / k for k in ratio]
+    bottom = Span(forms.roots(exactly(known[0] * known[1])).low, max(ends) / 2)
+    squares = [square(mean).plus(exactly(less)) for mean, less in zip(means, aggregate.less, strict=True)]
+    rows = forms.Term(covariance.forms[0][0].fixed, (ratio * squares[0]).plus(other * squares[1]) * half)
+    ways = tuple(
+        (
+            forms.Term(means[1], means[0] * k),
+            forms.Term(means[0], means[1] * (1 / k)),
+            forms.Term(ONE, NOTHING),
+            forms.Term(NOTHING, exactly(k * half)),
+            forms.Term(NOTHING, exactly(half / k)),
+            rows,
+        )
+        for k in ratio
+    )
+    return forms.Way(covariance.top, bottom, covariance.number, ways)
+
+
+def _values(aggregate: Aggregate, sums: Sums) -> Iterator[tuple[Span, Span, int]]:
+    """Of both values the sum, that of the squares, and what each of these is lessened by."""
+    return zip((sums.x, sums.y), sums.squares, aggregate.less, strict=True)
+
+
+def _variances(total: Span, squares: Span, less: int, inverse: Span) -> Span:
+    found = moment(squares, square(total), inverse)
+    return Span(found.low + less, found.high + less)
 
 
 def _found(aggregate: Aggregate, sums: Sums) -> Span | None:
-    """The covariance or correlation of sums within spans; None where nothing is known of it."""
+    """A population's covariance, or the correlation, of sums within spans; None where nothing is known of it."""
     one = one_row(aggregate)
     inverse = over(sums.number, one if aggregate.card == "covar_samp" else 0)
     if inverse is None:
         return None
     covariance = moment(sums.products, sums.x * sums.y, inverse)
-    match aggregate.card:
-        case "corr":
-            return _correlation(aggregate, sums, covariance, inverse)
-        case "covar_samp":
-            number = Span(sums.number.low / one, sums.number.high / one)
-            return stretched(_cut(aggregate, covariance), number)
-        case _:
-            return _cut(aggregate, covariance)
+    return _correlation(aggregate, sums, covariance, inverse) if aggregate.card == "corr" else _cut(aggregate, covariance)
+
+
+def _stretched(aggregate: Aggregate, found: Span, sums: Sums) -> Span:
+    """A sample's covariance, of which `found` is that of a population; else what was found."""
+    one = one_row(aggregate)
+    return stretched(found, Span(sums.number.low / one, sums.number.high / one)) if aggregate.card == "covar_samp" else found
 
 
 def _cut(aggregate: Aggregate, covariance: Span) -> Span:
@@ -143,10 +205,7 @@ def _cut(aggregate: Aggregate, covariance: Span) -> Span:
 
 def _correlation(aggregate: Aggregate, sums: Sums, covariance: Span, inverse: Span) -> Span | None:
     """The covariance over the roots of the variances."""
-    variances = []
-    for total, squares, less in zip((sums.x, sums.y), sums.squares, aggregate.less, strict=True):
-        found = moment(squares, square(total), inverse)
-        variances.append(Span(found.low + less, found.high + less))
+    variances = [_variances(total, squares, less, inverse) for total, squares, less in _values(aggregate, sums)]
     if min(variance.low for variance in variances) <= 0:
         return None
     low, high = (Fraction(sqrt(variances[0][i] * variances[1][i])) for i in (0, 1))
@@ -155,13 +214,10 @@ def _correlation(aggregate: Aggregate, sums: Sums, covariance: Span, inverse: Sp
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
     """Half the width of the error bar of n pairs spread evenly and independently over their bounds, by n."""
-    found, widths = {}, reach(noises, confidence)
-    for n in SIZES:
-        number = n * one_row(aggregate)
-        squares = [-less * number // 3 for less in aggregate.less]
-        span = _bar(aggregate, _sums(around((0, 0, 0, *squares, number), widths)))
-        found[f"n={n}"] = double((span.high - span.low) / 2)
-    return found
+    numbers = [n * one_row(aggregate) for n in SIZES]
+    groups = [(0, 0, 0, *(-less * number // 3 for less in aggregate.less), number) for number in numbers]
+    spans = _spans(aggregate, groups, noises, confidence)
+    return {f"n={n}": double((span.high - span.low) / 2) for n, span in zip(SIZES, spans, strict=True)}
 
 
 PAIRS: tuple[Card, ...] = tuple(Card(name, plan, finish, interval, expected_error) for name in ("covar_pop", "covar_samp", "corr"))

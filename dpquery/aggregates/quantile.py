@@ -13,7 +13,7 @@ from math import log, sqrt
 from statistics import NormalDist
 
 from dpquery.aggregates.bounds import missing, no_per_group, no_weights, numeric, row_bounds, row_cap, rows_per_cell, told
-from dpquery.aggregates.card import Bar, Bars, Card, Planned
+from dpquery.aggregates.card import Bar, Bars, Card, Floors, Planned
 from dpquery.aggregates.counted import ONE, Counted
 from dpquery.aggregates.grid import clamped, fits, grid, plain, row_units
 from dpquery.aggregates.values import DAY, bar, double, released, worth
@@ -104,7 +104,9 @@ def finish(aggregate: Aggregate, sums: Sequence[Sequence[int]]) -> Sequence[Show
     return found if aggregate.type.kind is Kind.LIST else [one for (one,) in found]
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> Sequence[Bars]:
+def interval(
+    aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()
+) -> Sequence[Bars]:
     """Per group the bins that the quantile may lie in for all that the noise says; of a list those of each."""
     which, counts = counted(aggregate, sums)
     ends, points = counts.reach(which, noises, confidence), counts.quantiles(which)

@@ -19,12 +19,13 @@ NOTE = "in units of a cap that is chosen from a noisy histogram first"
 
 
 def plan(ask: AggregateAsk, cap: Column, contributions: Contributions, rows_per_unit: int | None) -> Planned:
-    """The parts of COUNT, SUM or AVG with bounds that are chosen from the data; the step is one of the cap's."""
+    """The parts of COUNT, SUM or AVG with bounds that are chosen from the data; step and bounds are the cap's."""
     if contributions.weights is not None:
         instead = "bounds => 'auto' without max_rows_contributed"
         raise Refused("BOUNDS_AUTO", f"{ask.label}: rows are weighed or capped, not both", position=ask.position, instead=instead)
     value = _share(ask, cap)
-    within = Interval(Fraction(0) if not signed(ask) else -ONE, ONE)
+    times = ONE if ask.per_group is None else ask.per_group.high
+    within = Interval(Fraction(0) if not signed(ask) else -times, times)
     if ask.card == "mean":
         made = mean.plan(replace(ask, argument=value, per_row=within), contributions, rows_per_unit)
         return replace(made, notes=(NOTE, *(note for note in made.notes if not note.startswith("rows are clamped"))))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import sqrt
+from typing import NamedTuple
 
+from dpquery.aggregates import forms
 from dpquery.aggregates.bounds import numeric
-from dpquery.aggregates.card import Bar, Card, Planned
+from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.grid import clamped, fits
 from dpquery.aggregates.mean import ROW_WEIGHTED
 from dpquery.aggregates.moments import (
@@ -15,6 +17,7 @@ from dpquery.aggregates.moments import (
     Span,
     around,
     cells,
+    exactly,
     halved,
     how,
     moment,
@@ -27,6 +30,7 @@ from dpquery.aggregates.moments import (
     square,
     stretched,
 )
+from dpquery.aggregates.selected import Selected
 from dpquery.aggregates.values import double
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import AggregateAsk, Contributions
@@ -35,6 +39,7 @@ from dpquery.plan.scalar import Interval
 from dpquery.values.types import FLOAT, Value
 
 SAMPLES = ("var_samp", "stddev_samp")
+NOTHING = exactly(0)
 ROOTS = ("stddev_pop", "stddev_samp")
 
 
@@ -84,34 +89,63 @@ def _variance(aggregate: Aggregate, total: int, squares: int, number: int) -> Fr
     return cut * sampled(n) if sample else cut
 
 
-def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction) -> list[Bar]:
+def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Bar]:
     """Per group the variances that the noise may have made of; all of them where the noisy count is not clear of the least that has one."""
-    widths = reach(noises, confidence)
-    spans = [_span(aggregate, around(own, widths)) for own in zip(*sums, strict=True)]
+    spans = _spans(aggregate, list(zip(*sums, strict=True)), noises, confidence, floors)
     return [(_own(aggregate, span.low), _own(aggregate, span.high)) for span in spans]
 
 
-def _span(aggregate: Aggregate, sums: Sequence[Span]) -> Span:
-    total, squares, number = sums
-    sample, one = aggregate.card in SAMPLES, one_row(aggregate)
-    inverse = over(number, one if sample else 0)
+def _spans(aggregate: Aggregate, groups: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Span]:
+    """Per group the variances in half units."""
+    boxed, formed = forms.apart(confidence)
+    seen = Selected.of(floors, noises, formed)
+    reaches = reach(noises, boxed)
+    boxes = [_box(aggregate, own, reaches, seen) for own in groups]
+    known = [(box.way, box.variances) for box in boxes if box is not None and box.way is not None]
+    found = iter(forms.narrowed([way for way, _ in known], [span for _, span in known], noises, seen.confidence))
+    spans = [None if box is None else box.variances if box.way is None else next(found) for box in boxes]
+    everything = Span(Fraction(0), _largest(aggregate))
+    return [everything if box is None or span is None else _released(aggregate, span, box.rows) for box, span in zip(boxes, spans, strict=True)]
+
+
+class _Box(NamedTuple):
+    """What is known of a group while each sum lies within the reach of its noise: what the variance of a population may be, the way to narrow that,
+    None where there is none, and how many rows there may be."""
+
+    variances: Span
+    way: forms.Way | None
+    rows: Span
+
+
+def _box(aggregate: Aggregate, own: Sequence[int], reaches: Sequence[int], seen: Selected) -> _Box | None:
+    """None where the noisy count is not clear of the least that has a variance."""
+    total, squares, number = around(own, reaches, seen.floors)
+    one = one_row(aggregate)
+    inverse = over(number, one if aggregate.card in SAMPLES else 0)
     if inverse is None:
-        return Span(Fraction(0), _largest(aggregate))
-    found = moment(squares, square(total), inverse)
-    less = aggregate.less[1]
-    cut = Span(found.low + less, found.high + less).cut(Fraction(0), _most(aggregate))
-    return stretched(cut, Span(number.low / one, number.high / one)) if sample else cut
+        return None
+    less, mean = exactly(aggregate.less[1]), Fraction(own[0], own[2])
+    variances, means = moment(squares, square(total), inverse).plus(less), total * inverse
+    variance = less.low + Fraction(own[1], own[2]) - mean**2
+    terms = (forms.Term(means * 2, NOTHING), forms.Term(exactly(1), NOTHING), forms.Term(square(means).plus(less), exactly(1)))
+    rows = Span(number.low / one, number.high / one)
+    if seen.near(own):
+        return _Box(variances, None, rows)
+    way = forms.Way(Span(variance, variance + forms.off(means, mean) ** 2), exactly(1), Fraction(own[2]), (terms,))
+    return _Box(variances, way, rows)
+
+
+def _released(aggregate: Aggregate, variances: Span, number: Span) -> Span:
+    cut = variances.cut(Fraction(0), _most(aggregate))
+    return stretched(cut, number) if aggregate.card in SAMPLES else cut
 
 
 def expected_error(aggregate: Aggregate, noises: Sequence[Noise], confidence: Fraction) -> Mapping[str, float]:
     """Half the width of the error bar of n values spread evenly over their bounds, by n."""
     third = int(_most(aggregate) / 3) - aggregate.less[1]
-    found, widths = {}, reach(noises, confidence)
-    for n in SIZES:
-        number = n * one_row(aggregate)
-        span = _span(aggregate, around((0, third * number, number), widths))
-        found[f"n={n}"] = (_own(aggregate, span.high) - _own(aggregate, span.low)) / 2
-    return found
+    numbers = [n * one_row(aggregate) for n in SIZES]
+    spans = _spans(aggregate, [(0, third * number, number) for number in numbers], noises, confidence)
+    return {f"n={n}": (_own(aggregate, span.high) - _own(aggregate, span.low)) / 2 for n, span in zip(SIZES, spans, strict=True)}
 
 
 def _card(name: str) -> Card:

@@ -45,7 +45,7 @@ def budget(
     Raw sums, the cap, which is what is promised, and losses that were fixed in advance. The owner sees all accounts by `dpquery ledger list`.
     With --what-if FILE what the statements in it would cost, in order, and which of them fit; a price is that of each. Nothing is charged."""
     price = wanted(epsilon, delta, rho, confidence, noise, error)
-    named = any(value is not None for value in price.values())
+    named = any(value not in (None, False) for value in price.values())  # what is not tidied is no price
     if context.invoked_subcommand is not None:
         if schema or ledger or analyst or units or what_if or named or form is not Page.TABLE:
             raise Refused("USAGE", "options of `budget` come after its command", instead="`dpquery budget grant --schema FILE ..`")

@@ -48,6 +48,7 @@ FORMAT = "table for people; csv, json or parquet for machines.  [default: as the
 Statement = Annotated[str | None, typer.Argument(metavar="SQL", help="The statement, or - for standard input.", show_default=False)]
 StatementFile = Annotated[Path | None, typer.Option("--file", "-f", help="A file with the statement.", metavar="FILE")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Draw new noise and pay again, where the answer is stored.")]
+Tidy = Annotated[bool, typer.Option("--tidy", help="Show tidied values beside released ones: counts not below 0, quantiles in order.")]
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -130,6 +131,7 @@ def query(
     dialect: Dialect = "duckdb",
     param: Param = None,
     fresh: Fresh = False,
+    tidy: Tidy = False,
     form: Annotated[Format | None, typer.Option("--format", help=FORMAT, show_default=False)] = None,
     out: Annotated[Path | None, typer.Option(help="Write the answer to a file.", metavar="FILE")] = None,
 ) -> None:
@@ -137,7 +139,7 @@ def query(
     from dpquery.cli import output, progress
 
     text, params = statement(sql, file), given(param)
-    price = wanted(epsilon, delta, rho, confidence, noise, error, bounds)
+    price = wanted(epsilon, delta, rho, confidence, noise, error, bounds, tidy)
     with _session(schema, analyst, ledger) as session, output.opened(form or output.form_of(out), out, session.keeps) as written:
         with progress.line() as line:
             answer = session.query(text, dialect=dialect, params=params, fresh=fresh, progress=line, notice=_before, **price)

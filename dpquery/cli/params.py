@@ -92,10 +92,11 @@ def wanted(
     noise: str | None,
     errors: Sequence[str] | None,
     bounds: str | None = None,
+    tidy: bool = False,
 ) -> Wanted:
-    """What the options of a price say. Refused where errors are none."""
+    """What the options of a price say, and of what is shown. Refused where errors are none."""
     found: Wanted = {"epsilon": epsilon, "delta": delta, "rho": rho, "confidence": confidence, "noise": noise, "error": _goals(errors)}
-    return {**found, "bounds": bounds}
+    return {**found, "bounds": bounds, "tidy": tidy}
 
 
 def _goals(words: Sequence[str] | None) -> str | dict[str, str] | None:

@@ -42,6 +42,7 @@ class Call:
     noise: Mechanism | None = None
     error: tuple[Goal, ...] = ()
     auto: bool = False
+    tidy: bool = False
 
 
 class Wanted(TypedDict, total=False):
@@ -54,13 +55,14 @@ class Wanted(TypedDict, total=False):
     noise: str | None
     error: Error | None
     bounds: str | None
+    tidy: bool
 
 
 def call(**wanted: Unpack[Wanted]) -> Call:
     """The caller's arguments as exact numbers."""
     epsilon, delta, rho = (amount(name, wanted.get(name)) for name in PRICES)
     confidence, noise, error = amount("confidence", wanted.get("confidence")), _noise(wanted.get("noise")), goals(wanted.get("error"))
-    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")))
+    return Call(epsilon, delta, rho, confidence, noise, error, _auto(wanted.get("bounds")), wanted.get("tidy") is True)
 
 
 def _auto(given: str | None) -> bool:
@@ -120,7 +122,8 @@ def _asks(question: Question, given: Call, schema: Schema) -> tuple[Ask, tuple[A
     blocks = [block for block in question.blocks if not block.serves]
     outermost = None if question.outermost is None else blocks.index(question.blocks[question.outermost])
     options, paying = [_named(block.options, given.noise) for block in blocks], [block.pays for block in blocks]
-    whole = ask(_whole(options, paying, outermost, schema), given, schema)
+    plain = all(one.plain for one in options)
+    whole = replace(ask(_whole(options, paying, outermost, schema), given, schema), plain=plain)
     if len(options) == 1:
         return whole, _served(question, {blocks[0].name: whole})
     parts = _parts(options, paying, outermost, whole)

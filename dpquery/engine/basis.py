@@ -7,11 +7,12 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, assert_never
 
+from dpquery.accounting.convert import delta_up
 from dpquery.accounting.event import Price
 from dpquery.ledger import chain
 from dpquery.mechanisms import Noise, Randomness
 from dpquery.plan.release import Bounding, CellBound, Choosing, Enforced, GroupCap, Idle, Mechanism, RowWeights
-from dpquery.privacy import Bill, Priced, enforced, price
+from dpquery.privacy import Bill, Priced, enforced, kept, price
 from dpquery.values.types import Adjacency
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ def derived(basis: Sequence[Mapping[str, JSON]], adjacency: str) -> Price:
     bounds = [_enforced(one) for one in basis]
     priced = [Priced(_noises(one["noises"]), one["threshold"], NOTHING, (), None, ZERO, ZERO, ZERO) for one in basis]
     return price(bounds, Bill(tuple(priced), NOTHING, None, ZERO, ZERO), Adjacency(adjacency))
+
+
+def standing(basis: Sequence[Mapping[str, JSON]], adjacency: str, price: Price, epsilon: Fraction) -> Fraction:
+    """P2, or P11 of a single release: the delta at which a statement of this price in rho keeps an epsilon."""
+    if len(basis) == 1:
+        return kept(_enforced(basis[0]), price, epsilon, Adjacency(adjacency))
+    return delta_up(price.rho, epsilon) + price.delta
 
 
 def _bounds(bounds: Enforced) -> dict[str, JSON]:

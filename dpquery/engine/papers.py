@@ -10,8 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpquery.accounting.convert import delta_up
-from dpquery.engine.basis import MALFORMED, derived
+from dpquery.engine.basis import MALFORMED, derived, standing
 from dpquery.engine.books import open_ledger, text_of
 from dpquery.engine.receipt import charged, number
 from dpquery.errors import Refused
@@ -105,7 +104,7 @@ def _price(paper: _Paper) -> Iterator[Finding]:
         epsilon, delta = paper.get("price.epsilon"), paper.get("price.delta")
         holds = (epsilon, delta) == (number(again.epsilon), number(again.delta))
         if again.epsilon is None:
-            holds = delta_up(again.rho, Fraction(Decimal(epsilon))) + again.delta <= Fraction(Decimal(delta))
+            holds = standing(paper.get("basis"), paper.get("adjacency"), again, Fraction(Decimal(epsilon))) <= Fraction(Decimal(delta))
             paper.held -= {"price.epsilon", "price.delta"}  # what was asked for, which need not be the least that holds
     except MALFORMED:
         yield Finding(None, "the receipt's bounds, noises and prices are of no format that dpquery writes")

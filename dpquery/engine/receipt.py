@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version as installed
@@ -70,9 +70,10 @@ def record(prepared: Prepared, schema: Schema, version: int) -> Mapping[str, JSO
 
 
 def receipt(
-    logged: Mapping[str, JSON], prepared: Prepared, schema: Schema, entry: Entry, said: tuple[str, ...], balance: Balance
+    logged: Mapping[str, JSON], prepared: Prepared, schema: Schema, entry: Entry, said: tuple[str, ...], balance: Balance, caps: Sequence[JSON] = ()
 ) -> Mapping[str, JSON]:
-    """What the analyst keeps: enough to say what was paid for which noise under which bounds, in the words that the ledger logged."""
+    """What the analyst keeps: enough to say what was paid for which noise under which bounds, in the words that the ledger logged; which `caps` were
+    used, and what they cut off, as far as what was released says."""
     return {
         "entry": entry.id,
         "commitment": entry.commitment,
@@ -93,6 +94,7 @@ def receipt(
         "spent": balance.spent.as_dict(),
         "left": balance.left.as_dict(),
         **({} if balance.period is None else {"period": balance.period.as_dict(), "lifetime": balance.lifetime.as_dict()}),
+        **({"caps": list(caps)} if caps else {}),
         "warnings": list(said),
     }
 
@@ -326,4 +328,6 @@ def cited(prepared: Prepared) -> tuple[str, ...]:
     found = {lemma for release in prepared.releases.values() for lemma in lemmas(release)}
     if len(prepared.blocks) > 1:
         found.update(("P8", "P9", "P10"))
+    elif prepared.bill.conversion and prepared.bill.price.delta:
+        found.add("P11")
     return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))

@@ -16,7 +16,7 @@ from dpquery.backends.port import Backend, BoundedSQL
 from dpquery.backends.process import GRACE
 from dpquery.backends.public import check_products, facts, handed_over
 from dpquery.backends.source import Identity
-from dpquery.engine import aim, asking, capping, cost, data, ending, explained, feeding, pace, recall, receipt
+from dpquery.engine import aim, asking, capping, cost, data, ending, explained, feeding, losing, pace, recall, receipt
 from dpquery.engine.explain import Explanation, explanation
 from dpquery.engine.goal import allowed
 from dpquery.engine.pace import Clock, Pace
@@ -34,7 +34,7 @@ from dpquery.plan.draft import Post
 from dpquery.plan.release import Release
 from dpquery.privacy import bill, price, settled
 from dpquery.release import answer as answers
-from dpquery.release import bars, edges, noise, post
+from dpquery.release import bars, noise, post, tidy
 from dpquery.release.answer import Answer
 from dpquery.schema.describe import TableInfo, tables_info
 from dpquery.schema.model import Schema
@@ -224,8 +224,10 @@ class Session:
             post.check(how, tables, self.schema.limits)
         post.check_pairs(question.paired, tables, self.schema.limits)
         parts = zip(question.blocks, asks, releases, billed.releases, strict=True)
-        blocks = tuple(Ready(block.name, ask, release, priced, self._lowered(release), block.feeds) for block, ask, release, priced in parts)
-        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed)
+        blocks = tuple(
+            Ready(block.name, ask, release, priced, self._lowered(release), block.feeds, block.wider) for block, ask, release, priced in parts
+        )
+        return Prepared(sql, question, whole, blocks, billed, opened, dict(written(params)), aimed, call.tidy)
 
     def _lowered(self, release: Release) -> BoundedSQL:
         """The release's one statement, which the engine takes."""
@@ -308,25 +310,21 @@ class Session:
         prepared = replace(prepared, blocks=tuple(capping.fitted(block, prepared, noisy, told) for block in prepared.blocks))
         columns = {**prepared.opened, **{block.name: prepared.columns(block, noisy[block.name]) for block in prepared.blocks}}
         how, table, lost = answers.finished(prepared.question.post, columns, prepared.releases, self.schema.limits)
-        rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
-        blocks = {block.name: block for block in prepared.blocks}
-        places = {
-            alias: answers.Released(blocks[name].release, noisy[name], blocks[name].priced, one)
-            for (alias, name), one in zip(how.rows, rows, strict=True)
-        }
+        places, caps = prepared.released(how, table, noisy), losing.caps(prepared, noisy)
         table = answers.told_apart(table.select(range(len(how.outputs))))
         bars = answers.intervals(how.outputs, places, prepared.ask.confidence)
         said = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
             *told,
+            *losing.said(caps, prepared.ask.confidence),
             *lost,
             *answers.valueless(how.outputs, table, places),
             *answers.doubtful(places, prepared.ask.confidence),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
-        table, bars = edges.filled(how.outputs, table, bars, places, prepared.ask.confidence)
-        paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst))
+        table, bars = tidy.completed(how.outputs, table, bars, places, prepared.ask.confidence, prepared.tidy)
+        paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst), caps)
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)
 
     # ---- what is opened on first use ---------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent."""
+    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent. `plain`: its SELECT has no such clause."""
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -95,6 +95,7 @@ class Options:
     selection: Mechanism | None = None
     selection_epsilon: Fraction | None = None
     confidence: Fraction | None = None
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,7 @@ class Output:
     bare: bool = False
 
 
+TIMES = 10  # as wide are the bounds beside which a loss is measured
 FIRST = "noisy"  # the table of a statement's first release; further ones are noisy_1, noisy_2, ..
 ALONE = (("t", FIRST),)
 
@@ -237,7 +239,7 @@ class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
     `feeds` are the released values that it reads, `places` where its OPTIONS name what. One that `serves` another chooses a cap for it, and is paid
-    from its price.
+    from its price. `wider` are pairs of aggregates, the second of which is the first within wider bounds, for what lies between.
     """
 
     name: str
@@ -246,6 +248,7 @@ class Block:
     feeds: tuple[Feed, ...] = ()
     places: Mapping[str, Position] = field(default_factory=dict)
     serves: str = ""
+    wider: tuple[tuple[str, str], ...] = ()
 
     @property
     def pays(self) -> bool:

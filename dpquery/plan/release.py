@@ -1,7 +1,6 @@
 """What crosses the noise line: integers per unit and group, how they are bounded, and which groups may appear.
 
-The order below is the order of the lowered statement:
-rows -> (key list filter) -> per-row integers -> cells: one per unit, group and part -> clamp -> group cap -> exact sums -> noise.
+In order: rows -> (key list filter) -> per-row integers -> cells: one per unit, group and part -> clamp -> group cap -> exact sums -> noise.
 """
 
 from __future__ import annotations
@@ -367,6 +366,7 @@ class Ask:
     selection: Mechanism | None = None
     selection_epsilon: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
+    plain: bool = False  # without a DIFFERENTIAL_PRIVACY clause, so that the price is split where noise counts
 
 
 @dataclass(frozen=True, slots=True)

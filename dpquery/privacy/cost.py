@@ -10,20 +10,22 @@ from fractions import Fraction
 from math import prod
 from typing import assert_never
 
-from dpquery.accounting.convert import epsilon_up, rho_down
+from dpquery.accounting.convert import delta_line_up, epsilon_up, rho_down
 from dpquery.accounting.event import Price
 from dpquery.accounting.pure import choice_epsilon, laplace_epsilon
 from dpquery.accounting.zcdp import exponential_rho, gaussian_rho, laplace_epsilon_down, laplace_rho_up
 from dpquery.aggregates import mode
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, Randomness, selection_delta_up, threshold
-from dpquery.numbers import significant_up, sqrt_up
+from dpquery.numbers import exp_up, significant_up, sqrt_up
 from dpquery.plan.leading import led
-from dpquery.plan.release import Aggregate, Ask, Choosing, Enforced, Mechanism, PrivateKeys, Release
+from dpquery.plan.release import Ask, Choosing, Enforced, Mechanism, PrivateKeys, Release
+from dpquery.privacy.allocation import shares
 from dpquery.privacy.contribution import Sensitivity, enforced, groups_of_a_unit, sensitivities
 from dpquery.values.types import Adjacency
 
 HALF = Fraction(1, 2)
+NEARLY = 1 - Fraction(1, 1 << 30)  # of delta: what a release converts at whose selection is paid from the same delta (P11)
 USUAL = Fraction(95, 100)  # the confidence at which ways to choose are compared, whatever that of the error bars
 BY_RHO: frozenset[Randomness] = frozenset({Mechanism.GAUSSIAN, Choosing.EXPONENTIAL})  # what is charged in rho alone
 
@@ -33,8 +35,8 @@ class Priced:
     """Noise for each part, the threshold of private keys, and what that costs.
 
     `shares` are the parts' shares of the whole price (they add up to 1, or less where explicit shares leave a rest). `epsilon` and `delta` are
-    the statement's guarantee standing alone; of delta, `conversion` goes from rho to epsilon and `price.delta` to selection. `error` is what the
-    choice among noises makes small.
+    the statement's guarantee standing alone; `conversion` is the delta at which rho becomes that epsilon, and `price.delta` is selection's: delta is
+    their sum, or less (P11). `error` is what the choice among noises makes small.
     """
 
     noises: tuple[Noise, ...]
@@ -48,25 +50,24 @@ class Priced:
 
 
 def calibrate(release: Release, ask: Ask, adjacency: Adjacency) -> Priced:
-    """P1. The noise of least error that meets the price asked for.
+    """P1. The noise that meets the price asked for and shows most groups of private keys; of equals that of least error.
 
     Given   a release and an ask with a positive epsilon or rho.
     Claim   the release with this noise is (epsilon, delta)-DP standing alone, for the asked epsilon (or the conversion of the asked rho) and the
             asked delta; or Refused where no noise does that.
     Proof   Every candidate's noise is scaled so that its parts' prices (P3, P4) add up to at most what was asked, with at most the asked delta
-            split between conversion and selection (P2); the choice among candidates reads the plan and the ask alone.
+            split between conversion and selection (P2), or paying for both (P11); the choice among candidates reads the plan and the ask alone.
     Tight   test_p1_laplace_spends_exactly_what_was_asked, test_p1_gaussian_spends_nearly_what_was_asked, test_p1_rho_asks_are_met
     Source  Bun and Steinke 2016 (composition and conversion of rho); docs/pitfalls.md B11, C12, C16.
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked, *led(release)))
-    found = [_priced(plan, choice, adjacency) for choice in _choices(release, ask)]
-    return min(found, key=_error if release.aggregates else _least_shown)
+    plan = _planned(release, ask, bounds, adjacency)
+    return min((_priced(plan, choice, adjacency) for choice in _choices(release, ask)), key=_worth)
 
 
 def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | None, selection: Fraction) -> Priced:
-    """P10. The noise of least error for one release among several, whose parts of rho and of selection's delta are given.
+    """P10. The noise of lowest threshold, then least error, for one release among several, whose parts of rho and of selection's delta are given.
 
     Given   the release's ask, its part `rho` of the statement's (None: nothing in rho alone, all at the ask's epsilon) and of selection's delta.
     Claim   its price is at most the ask's epsilon where `rho` is None, else at most `rho`; its delta is at most `selection`.
@@ -76,19 +77,26 @@ def within(release: Release, ask: Ask, adjacency: Adjacency, rho: Fraction | Non
     """
     bounds = enforced(release)
     _possible(release, ask)
-    plan = _Plan(bounds, sensitivities(bounds, adjacency), shares(release, ask), ask, (*release.modal, *release.ranked, *led(release)))
+    plan = _planned(release, ask, bounds, adjacency)
     choices = [choice for choice in _choices(release, ask) if rho is not None or not BY_RHO & {*choice}]
-    found = [_noised(plan, choice, adjacency, rho, selection) for choice in choices]
-    return min(found, key=_error if release.aggregates else _least_shown)
+    return min((_noised(plan, choice, adjacency, rho, selection) for choice in choices), key=_worth)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    """`shares` are the parts' of an epsilon, `in_rho` those of a rho."""
+
     bounds: Enforced
     sensitivities: tuple[Sensitivity, ...]
     shares: tuple[Fraction, ...]
+    in_rho: tuple[Fraction, ...]
     ask: Ask
     chosen: tuple[int, ...]
+
+
+def _planned(release: Release, ask: Ask, bounds: Enforced, adjacency: Adjacency) -> _Plan:
+    of_epsilon, of_rho = (shares(release, ask, in_rho=one) for one in (False, True))
+    return _Plan(bounds, sensitivities(bounds, adjacency), of_epsilon, of_rho, ask, (*release.modal, *release.ranked, *led(release)))
 
 
 def _possible(release: Release, ask: Ask) -> None:
@@ -129,13 +137,9 @@ def _choices(release: Release, ask: Ask) -> list[tuple[Randomness, ...]]:
     return found
 
 
-def _error(priced: Priced) -> Fraction:
-    return priced.error
-
-
-def _least_shown(priced: Priced) -> int:
-    """The threshold: all that matters where keys alone are shown."""
-    return priced.threshold or 0
+def _worth(priced: Priced) -> tuple[int, Fraction]:
+    """What the choice makes small: the threshold of private keys first, as a group that is left out takes all its numbers along; then the error."""
+    return priced.threshold or 1, priced.error
 
 
 def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[Fraction, Fraction]:
@@ -152,16 +156,49 @@ def delta_split(delta: Fraction, *, conversion: bool, selection: bool) -> tuple[
     return (delta if conversion else Fraction(0)), (delta if selection else Fraction(0))
 
 
+def kept(bounds: Enforced, price: Price, epsilon: Fraction, adjacency: Adjacency) -> Fraction:
+    """P11. The delta at which a release priced in rho keeps an epsilon: that of conversion and that of selection are never both spent in full.
+
+    Given   what a release enforces, its price (P6) of rho and of selection's delta q, an epsilon.
+    Claim   it is (epsilon, result)-DP: the sum d + q of the two; or, for private keys, add/remove and q < 1/2, max(d, q / (1 - q) + d e^(-k rho)) if
+            that is less, (d, k) being V4's of rho and epsilon.
+    Proof   The sum: P2. Private keys: of the unit's groups, at most l0, let j hold it alone. None of these shows with probability 1 - q_j at least,
+            q_j = 1 - (1-p)^j (P5), whatever shows of the others; given that, what shows is a function of the noisy vector over the groups that
+            both data sets have, of which the unit has l0 - j at most. Every pattern of C6 and C9 to C12 is a number of groups in proportion to l0,
+            each by the same, so this vector costs (1 - j / l0) rho, and keeps epsilon with d_j = d e^(-k rho j / l0) (V4). Where on the side
+            without these groups a coin of its own decides nothing with probability q_j, both sides are laws given an event of the same probability:
+            (epsilon, q_j + (1 - q_j) d_j)-DP both ways. As q_j <= j p that is at most j p + d e^(-k rho j / l0), convex in j, so at most the larger
+            of its values at 0 and l0: d, and l0 p + d e^(-k rho). And l0 p <= (1-p)^(-l0) - 1 = q / (1 - q).
+    Tight   All groups the unit's alone, or none: test_p11_both_ends_are_reached, test_p11_exact_losses_are_below_the_claim
+    Source  Google, Delta for thresholding (deltas that add up over groups); Bun and Steinke 2016, section 8 (approximate zCDP); the proof above.
+    """
+    q = price.delta
+    most, fall = delta_line_up(price.rho, epsilon)
+    if bounds.selecting is None or adjacency is not Adjacency.ADD_REMOVE or q >= HALF:
+        return most + q
+    return min(most + q, max(most, q / (1 - q) + most * exp_up(-fall * price.rho)))
+
+
 def _priced(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency) -> Priced:
-    """One candidate: noise by share, threshold by delta, price as `reprice` finds it."""
+    """One candidate: noise by share, threshold by delta, price as `reprice` finds it. Where P11 holds one delta pays twice."""
     ask, selecting = plan.ask, plan.bounds.selecting
     pure = None if BY_RHO & {*choice} else ask.epsilon  # spent as it is, without a conversion
     conversion, selection = delta_split(ask.delta, conversion=pure is None, selection=selecting is not None)
-    conversion = min(conversion, HALF)  # a delta of 1 (unsafe testing) has no conversion
-    rho = None if pure is not None else ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion)
-    found = _noised(plan, choice, adjacency, rho, selection)
-    whole = ask.epsilon if sum(plan.shares) == 1 else None
-    epsilon = found.epsilon if pure is not None else whole or epsilon_up(found.price.rho, conversion)
+    if conversion and selection and adjacency is Adjacency.ADD_REMOVE:
+        found = _converted(plan, choice, adjacency, min(ask.delta * NEARLY, HALF), selection)
+        if found.epsilon is not None and kept(plan.bounds, found.price, found.epsilon, adjacency) <= ask.delta:
+            return replace(found, delta=ask.delta)
+    if pure is None:
+        return _converted(plan, choice, adjacency, min(conversion, HALF), selection)  # a delta of 1 (unsafe testing) has no conversion
+    return _noised(plan, choice, adjacency, None, selection)
+
+
+def _converted(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency, conversion: Fraction, selection: Fraction) -> Priced:
+    """One candidate in rho, which is converted at a delta of its own."""
+    ask = plan.ask
+    found = _noised(plan, choice, adjacency, ask.rho if ask.rho is not None else rho_down(ask.epsilon or Fraction(0), conversion), selection)
+    whole = ask.epsilon if sum(plan.in_rho) == 1 else None
+    epsilon = whole or epsilon_up(found.price.rho, conversion)
     return replace(found, epsilon=epsilon, delta=conversion + found.price.delta, conversion=conversion)
 
 
@@ -172,7 +209,7 @@ def _noised(plan: _Plan, choice: tuple[Randomness, ...], adjacency: Adjacency, r
     least = None if selecting is None else threshold(noises[selecting], selection, groups_of_a_unit(plan.bounds))
     price = _price(plan.bounds, noises, least, adjacency)
     error = prod((_error_of(noise, plan, part) for part, noise in enumerate(noises)), start=Fraction(1))
-    return Priced(noises, least, price, plan.shares, price.epsilon, price.delta, Fraction(0), error)
+    return Priced(noises, least, price, plan.shares if rho is None else plan.in_rho, price.epsilon, price.delta, Fraction(0), error)
 
 
 def _error_of(noise: Noise, plan: _Plan, part: int) -> Fraction:
@@ -192,7 +229,7 @@ def _pure_noises(plan: _Plan, choice: tuple[Randomness, ...]) -> tuple[Noise, ..
 
 def _rho_noises(plan: _Plan, choice: tuple[Randomness, ...], whole: Fraction) -> tuple[Noise, ...]:
     """Noise whose rhos are at most the parts' shares of the whole rho."""
-    return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.shares, strict=True))
+    return tuple(_rho_noise(one, s, whole * share) for one, s, share in zip(choice, plan.sensitivities, plan.in_rho, strict=True))
 
 
 def _rho_noise(mechanism: Randomness, sensitivity: Sensitivity, rho: Fraction) -> Noise:
@@ -209,66 +246,6 @@ def _rho_noise(mechanism: Randomness, sensitivity: Sensitivity, rho: Fraction) -
             return Noise(mechanism, sqrt_up(groups * apart**2 / (8 * rho)))
         case _:
             assert_never(mechanism)
-
-
-# ---- shares --------------------------------------------------------------------------------------------------------------------------
-
-
-def shares(release: Release, ask: Ask) -> tuple[Fraction, ...]:
-    """P7. The share of the price that each part takes.
-
-    Given   a release and an ask.
-    Claim   shares are positive and add up to 1, or to less where explicit shares leave a rest that nobody takes.
-    Proof   Each aggregate takes its explicit epsilon over the whole, or an equal part of what these leave; so does the count that selects groups,
-            where no aggregate shows it (an explicit selection epsilon is its share in any case). An aggregate's share is split equally among
-            its parts; a part of several aggregates takes the sum. More than the whole is refused.
-    Tight   Nothing to reach: shares are numbers that add up. test_shares_add_up
-    Source  Dwork and Roth 2014, section 3.5 (a statement is one vector); docs/pitfalls.md B11.
-    """
-    takers = [(aggregate.parts, _explicit(aggregate, ask)) for aggregate in release.aggregates]
-    selecting = release.keys.count if isinstance(release.keys, PrivateKeys) else None
-    if selecting is not None and (ask.selection_epsilon is not None or all(selecting not in parts for parts, _ in takers)):
-        takers.append(((selecting,), _of_whole(ask.selection_epsilon, ask)))
-    if selecting is None and ask.selection_epsilon is not None:
-        raise Refused("NO_SELECTION", "group_selection_epsilon pays for private keys, and this statement has none", instead="leave it out")
-    rest = _rest(takers)
-    found = [Fraction(0)] * len(release.table.parts)
-    for parts, share in takers:
-        for part in parts:
-            found[part] += (rest if share is None else share) / len(parts)
-    return tuple(found)
-
-
-def _explicit(aggregate: Aggregate, ask: Ask) -> Fraction | None:
-    return _of_whole(aggregate.share, ask)
-
-
-def _of_whole(epsilon: Fraction | None, ask: Ask) -> Fraction | None:
-    """An explicit epsilon as a share of the whole."""
-    if epsilon is None:
-        return None
-    if ask.epsilon is None:
-        raise Refused(
-            "SHARE_NEEDS_EPSILON",
-            "an epsilon for one aggregate is a share of the statement's epsilon, which is priced in rho",
-            instead="price the statement in epsilon",
-        )
-    if epsilon <= 0:
-        raise Refused("BAD_PRICE", "an aggregate's epsilon must be above 0: no answer is free", instead="give a positive epsilon, or none")
-    return epsilon / ask.epsilon
-
-
-def _rest(takers: list[tuple[tuple[int, ...], Fraction | None]]) -> Fraction:
-    """What explicit shares leave to each of the others."""
-    taken = sum((share for _, share in takers if share is not None), Fraction(0))
-    others = sum(1 for _, share in takers if share is None)
-    if taken > 1 or (taken == 1 and others):
-        raise Refused(
-            "SHARES_EXCEED_PRICE",
-            "the epsilons of single aggregates and of group selection leave less than nothing of the statement's epsilon",
-            instead="give shares that add up to at most the statement's epsilon, with something left for aggregates without one",
-        )
-    return (1 - taken) / others if others else Fraction(0)
 
 
 # ---- price ---------------------------------------------------------------------------------------------------------------------------

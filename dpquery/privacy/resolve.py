@@ -36,6 +36,7 @@ from dpquery.plan.scalar import Call, Column, columns, conjuncts
 from dpquery.privacy.contribution import enforced, sensitivities
 from dpquery.privacy.later import any_cap, any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
+from dpquery.privacy.raced import best_of
 from dpquery.privacy.rows import rows_per_unit
 from dpquery.values.types import INTEGER, Adjacency, Value
 
@@ -106,7 +107,7 @@ def lemmas(release: Release) -> tuple[str, ...]:
     found.update(s.lemma for each in (bounds, of_unions, sums) for s in sensitivities(each, Adjacency.ADD_REMOVE))
     if release.modal:
         found.add("C11")
-    found.update(any_cap(release))
+    found.update((*any_cap(release), *best_of(release)))
     match release.keys:
         case PrivateKeys():
             found.update(("C8", "P5"))

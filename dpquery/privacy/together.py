@@ -50,7 +50,12 @@ def bill(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adjacency
     found = [one for one in (_pure(releases, asks, whole, adjacency), _converted(releases, asks, whole, adjacency)) if one is not None]
     if not found:
         raise Refused("GAUSSIAN_NEEDS_DELTA", "Gaussian noise needs a delta above 0", instead="give a delta, or noise => LAPLACE")
-    return min(found, key=lambda one: prod(priced.error for priced in one.releases))
+    return min(found, key=_worth)
+
+
+def _worth(billed: Bill) -> tuple[int, Fraction]:
+    """What the choice makes small: thresholds of private keys first, then errors."""
+    return prod(one.threshold or 1 for one in billed.releases), prod((one.error for one in billed.releases), start=Fraction(1))
 
 
 def price(bounds: Sequence[Enforced], billed: Bill, adjacency: Adjacency) -> Price:

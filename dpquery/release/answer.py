@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from dpquery.aggregates import card, mode
 from dpquery.backends.scalar import literal
 from dpquery.errors import Fault
+from dpquery.mechanisms import Noise
 from dpquery.plan.draft import FIRST, Affine, Feed, Output, Post
 from dpquery.plan.release import Aggregate, ListedKeys, NoKeys, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
 from dpquery.release import post
-from dpquery.release.bars import Bars, Tables
+from dpquery.release.bars import Bars, Tables, shown_from
 from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
 from dpquery.schema.model import Limits
@@ -60,16 +61,26 @@ class Answer:
     receipt: Mapping[str, Any]
 
 
-def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS) -> list[NoisyColumn]:
-    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read."""
+def columns(noisy: Noisy, release: Release, ends: Mapping[str, Sequence[Bars]] = NO_ENDS, noises: Sequence[Noise] | None = None) -> list[NoisyColumn]:
+    """The table `noisy`, column by column: keys k0.., aggregates under their names, `__row`; l0.. and h0.. are ends of error bars that are read.
+
+    `noises` are those of the parts; None: the integers are exact, or none.
+    """
     keys = [(f"k{i}", key.type, [row[i] for row in noisy.keys]) for i, key in enumerate(release.table.keys)]
-    values = [(a.name, a.type, card(a).finish(a, _sums(a, noisy))) for a in release.aggregates]
+    values = [(a.name, a.type, _shown(a, noisy, noises)) for a in release.aggregates]
     bars = [
         (f"{side}{name[1:]}", FLOAT, [float(bar[end]) if isinstance(bar, tuple) else None for bar in ends[name]])
         for name in sorted(ends)
         for end, side in enumerate("lh")
     ]
     return [*keys, *values, ("__row", INTEGER, list(range(len(noisy.keys)))), *bars]
+
+
+def _shown(aggregate: Aggregate, noisy: Noisy, noises: Sequence[Noise] | None) -> Sequence[Shown]:
+    own, sums = card(aggregate), _sums(aggregate, noisy)
+    if own.settle is None or noises is None:
+        return own.finish(aggregate, sums)
+    return own.settle(aggregate, sums, tuple(noises[part] for part in aggregate.parts))
 
 
 def known_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyColumn]:
@@ -83,8 +94,10 @@ def known_columns(release: Release, ends: Collection[str] = ()) -> list[NoisyCol
 def bars_read(noisy: Noisy, release: Release, priced: Priced, ends: Collection[str], confidence: Fraction) -> dict[str, Sequence[Bars]]:
     """The error bars of these aggregates, row by row: of what was released, and of its noise, a function that costs nothing."""
     found = [a for a in release.aggregates if a.name in ends]
-    noises = [tuple(priced.noises[part] for part in a.parts) for a in found]
-    return {a.name: card(a).interval(a, _sums(a, noisy), own, confidence) for a, own in zip(found, noises, strict=True)}
+    return {
+        a.name: card(a).interval(a, _sums(a, noisy), [priced.noises[part] for part in a.parts], confidence, shown_from(release, priced, a.parts))
+        for a in found
+    }
 
 
 def finished(
@@ -174,7 +187,9 @@ def warnings(
                 "No group passed the threshold: there may be none with enough people, or the price is too small. Ask for larger groups or pay more."
             )
         else:
-            said.append("Groups with few people are left out; the confidence of an error bar is that of the cell before this selection.")
+            said.append(
+                "Groups with few people are left out. Error bars allow for that: those of counts near the threshold reach down to one person."
+            )
     barless = [output.name for output, column in zip(outputs, bars, strict=True) if output.noisy and column is None and not output.chosen]
     if barless:
         said.append(f"No error bar for {', '.join(barless)}: as noisy as what it is computed from.")

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from dpquery.aggregates import card
 from dpquery.aggregates.fieller import ratios
 from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Output, Ratio
-from dpquery.plan.release import Aggregate, Release
+from dpquery.plan.release import Aggregate, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import Kind
@@ -35,8 +35,20 @@ class Released:
     priced: Priced
     rows: Sequence[int | None]
 
+    def floors(self, parts: Sequence[int]) -> tuple[int | None, ...]:
+        """Of each part the least noisy integer with which a group was shown; none where no group was left out."""
+        return shown_from(self.release, self.priced, parts)
+
     def aggregate(self, name: str) -> Aggregate:
         return next(a for a in self.release.aggregates if a.name == name)
+
+
+def shown_from(release: Release, priced: Priced, parts: Sequence[int]) -> tuple[int | None, ...]:
+    """Of each part the least noisy integer with which a group is shown: of the count that decides about private keys."""
+    if not isinstance(release.keys, PrivateKeys) or priced.threshold is None:
+        return (None,) * len(parts)
+    least = priced.threshold + release.keys.minimum - 1
+    return tuple(least if part == release.keys.count else None for part in parts)
 
 
 Tables = Mapping[str, Released]  # by the alias in `Post.rows`
@@ -114,7 +126,7 @@ def _released(how: Affine, tables: Tables, confidence: Fraction) -> tuple[Releas
     """The aggregate's table, and its bars by that table's rows."""
     released, a = named(how.aggregate, tables)
     noises = tuple(released.priced.noises[i] for i in a.parts)
-    return released, card(a).interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence)
+    return released, card(a).interval(a, tuple(released.noisy.sums[i] for i in a.parts), noises, confidence, released.floors(a.parts))
 
 
 def _at(bars: Bars, place: int | None) -> Bar:
@@ -132,7 +144,8 @@ def _fieller(how: Ratio, tables: Tables, confidence: Fraction) -> tuple[Bar, ...
     noises = one.priced.noises[over.parts[0]], other.priced.noises[under.parts[0]]
     scale = how.factor * over.step / under.step
     places = [(i, j) for i, j in zip(one.rows, other.rows, strict=True) if i is not None and j is not None]
-    found = iter(ratios([x[i] for i, _ in places], [y[j] for _, j in places], *noises, confidence))
+    floors = (*one.floors(over.parts), *other.floors(under.parts))
+    found = iter(ratios([x[i] for i, _ in places], [y[j] for _, j in places], *noises, confidence, floors))
     full = (i is not None and j is not None for i, j in zip(one.rows, other.rows, strict=True))
     return tuple(_affine(next(found), scale, Fraction(0)) if known else None for known in full)
 

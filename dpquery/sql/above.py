@@ -168,9 +168,9 @@ def _type_of(ask: AggregateAsk) -> Type:
     if ask.card in ("quantile", BY_RANK):
         kind = ask.moment or (ask.argument.type if ask.discrete and ask.argument is not None else FLOAT)
         return kind.listed if ask.listed else kind
-    if ask.card not in ("count", "units", "distinct", "total"):
+    if ask.card not in ("count", "units", "distinct", "total", "race_count", "race_total"):
         return FLOAT
-    return INTEGER if ask.card != "total" or ask.argument is None else ask.argument.type
+    return INTEGER if ask.card not in ("total", "race_total") or ask.argument is None else ask.argument.type
 
 
 def unit_as_output(statement: Statement, node: exp.Expr, name: str) -> Refused:

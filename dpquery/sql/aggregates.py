@@ -17,7 +17,7 @@ from dpquery.plan.draft import AggregateAsk
 from dpquery.plan.rel import Private, Scan, Stack, walk
 from dpquery.plan.scalar import Column, Interval, Literal, Scalar, conjuncts
 from dpquery.privacy.locality import owning
-from dpquery.sql import automatic, edges, modes, quantiles
+from dpquery.sql import automatic, edges, modes, quantiles, race
 from dpquery.sql.bins import moments
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
@@ -68,6 +68,7 @@ def ask(statement: Statement, node: exp.Expr, scope: Scope, rel: Private) -> Agg
     if not card:
         card, argument = _card(statement, inner, scope, rel)
     named = _named(statement, inner)
+    card = race.raced(statement, card, named)
     bounded = argument.moment is None
     found = AggregateAsk(
         name="",
@@ -321,7 +322,7 @@ def _bounds(statement: Statement, node: exp.Expr, named: Mapping[str, Option], n
 def _auto(statement: Statement, card: str, named: Mapping[str, Option]) -> bool:
     """Whether the aggregate's bounds are to be chosen from the data."""
     option = named.get("bounds")
-    if option is None:
+    if option is None or card in race.CARDS.values():
         return False
     automatic.check(statement, option)
     other = next((one for name, one in named.items() if name.startswith("contribution_bounds")), None)

@@ -37,7 +37,9 @@ def check(statement: Statement, option: Option) -> bool:
             return True
         case _:
             instead = "bounds => 'auto', or contribution_bounds_per_group => (0, 100)"
-            raise statement.refuse_at("OPTION_VALUE", "bounds are 'auto' or written out", option.position, instead)
+            raise statement.refuse_at(
+                "OPTION_VALUE", "bounds are 'auto' or written out; of one COUNT or SUM with a ceiling also 'race'", option.position, instead
+            )
 
 
 def asked(asks: tuple[AggregateAsk, ...], everywhere: bool) -> tuple[AggregateAsk, ...]:

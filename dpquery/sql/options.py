@@ -25,7 +25,7 @@ from dpquery.values.types import LEAST_AMOUNT
 
 NAMES = (
     *("epsilon", "delta", "rho", "max_groups_contributed", "max_rows_per_group", "max_rows_contributed", "privacy_unit_column"),
-    *("min_privacy_units_per_group", "group_selection_strategy", "group_selection_epsilon", "noise", "confidence_level", "bounds"),
+    *("min_privacy_units_per_group", "group_selection_strategy", "group_selection_epsilon", "noise", "confidence_level", "bounds", "loss_epsilon"),
 )
 STRATEGIES = {"PUBLIC_GROUPS": None, "LAPLACE_THRESHOLD": Mechanism.LAPLACE, "GAUSSIAN_THRESHOLD": Mechanism.GAUSSIAN}
 NOISES = {"LAPLACE": Mechanism.LAPLACE, "GAUSSIAN": Mechanism.GAUSSIAN, "EXPONENTIAL": None}  # which adds none where something can be chosen
@@ -37,7 +37,7 @@ JOIN_ROWS = 1_000
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The options of a statement, typed; None where it is silent. `public` says PUBLIC_GROUPS, `threshold` one of the other strategies, `choices`
-    that quantiles are chosen by rank, `auto` that bounds are chosen from the data."""
+    that quantiles are chosen by rank, `auto` that bounds are chosen from the data. `loss` pays for an estimate of what bounds cut off."""
 
     price: Options
     groups: int | None
@@ -49,12 +49,13 @@ class Chosen:
     threshold: bool
     choices: bool
     auto: bool
+    loss: Fraction | None
     given: Mapping[str, Option]
 
 
-def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
-    """The options, typed and free of contradictions."""
-    given = {option.name: option for option in options}
+def chosen(statement: Statement, options: tuple[Option, ...] | None) -> Chosen:
+    """The options, typed and free of contradictions; None without a clause."""
+    given = {option.name: option for option in options or ()}
     for name, option in given.items():
         if name not in NAMES:
             raise statement.refuse_at("UNKNOWN_OPTION", f"no option {name!r}{near(name, NAMES)}", option.position, "one of " + ", ".join(NAMES))
@@ -68,6 +69,7 @@ def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
         selection=strategy,
         selection_epsilon=_epsilon(statement, given, "group_selection_epsilon"),
         confidence=_confidence(statement, given),
+        plain=options is None,
     )
     has_strategy = "group_selection_strategy" in given
     return Chosen(
@@ -80,6 +82,7 @@ def chosen(statement: Statement, options: tuple[Option, ...]) -> Chosen:
         public=has_strategy and strategy is None,
         threshold=has_strategy and strategy is not None,
         auto="bounds" in given and automatic.check(statement, given["bounds"]),
+        loss=_epsilon(statement, given, "loss_epsilon"),
         choices="noise" in given and _text(given["noise"]) == "EXPONENTIAL",
         given=given,
     )
@@ -93,6 +96,7 @@ def _check_pairs(statement: Statement, given: Mapping[str, Option]) -> None:
         ("max_groups_contributed", "max_rows_contributed", "one limit at most"),
     ]
     pairs += [("max_rows_per_group", "max_rows_contributed", "one limit at most"), ("group_selection_epsilon", "rho", "shares are parts of epsilon")]
+    pairs += [("loss_epsilon", "rho", "shares are parts of epsilon")]
     if public:
         pairs += [("group_selection_strategy", "min_privacy_units_per_group", "public groups appear whatever their number of units")]
         pairs += [("group_selection_strategy", "group_selection_epsilon", "public groups are not selected")]
@@ -269,6 +273,8 @@ def check_shares(statement: Statement, options: Chosen, asks: tuple[AggregateAsk
     shares = [ask.epsilon for ask in asks if ask.epsilon is not None]
     if options.price.selection_epsilon is not None:
         shares.append(options.price.selection_epsilon)
+    if options.loss is not None:
+        shares.append(options.loss)
     if shares and options.price.rho is not None:
         raise statement.refuse_at("OPTIONS_CONFLICT", "shares are parts of epsilon, but rho is given", options.given["rho"].position, "epsilon")
     if options.price.epsilon is not None and sum(shares) > options.price.epsilon:

@@ -15,7 +15,7 @@ from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
 from dpquery.privacy.locality import owning
-from dpquery.sql import automatic, leading, never, split
+from dpquery.sql import automatic, leading, never, split, wider
 from dpquery.sql import keys as grouping
 from dpquery.sql import options as settings
 from dpquery.sql import seats as seating
@@ -79,7 +79,7 @@ def block(
     `want`: all that is read of it is where one of its columns is greatest, or least.
     """
     name = table_name(next(statement.noisy))
-    chosen = settings.chosen(statement, clause(statement, select) or ())
+    chosen = settings.chosen(statement, clause(statement, select))
     own = replace(statement, tables={}, feeds=[], rows=chosen.rows)
     ctes, first, joins = take(select, *ALL)[:3]
     clauses = read_clauses(own, select)
@@ -169,8 +169,9 @@ def _block(
     if sources and draft.listed is None and chosen.price.noise is None and not clauses.cut:
         draft = replace(draft, lead=leading.lead(want, above, named, post.outputs, asks))
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
-    draft = automatic.capped(statement, draft, name, chosen.price, table_name)
-    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), {name: one.position for name, one in chosen.given.items()}))
+    draft, pairs = wider.watched(statement, automatic.capped(statement, draft, name, chosen.price, table_name), chosen)
+    options = {name: one.position for name, one in chosen.given.items()}
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), options, wider=pairs))
     statement.warnings.extend(warnings)
     return above, post
 

@@ -1,4 +1,4 @@
-"""V1, V2, V3: conversion between rho and (epsilon, delta): valid, tight, monotone, at every size."""
+"""V1 to V4: conversion between rho and (epsilon, delta): valid, tight, monotone, at every size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpquery.accounting import convert
-from dpquery.accounting.convert import delta_up, epsilon_up, rho_down
+from dpquery.accounting.convert import delta_line_up, delta_up, epsilon_up, rho_down
 from dpquery.numbers import context
 
 RHOS = st.fractions(Fraction(1, 10**9), 1000, max_denominator=10**9)
@@ -65,6 +65,27 @@ def test_delta_is_the_least_that_the_proposition_gives(rho: Fraction, epsilon: F
         exact = mp.exp(best(real(rho), real(epsilon)))
         assert exact <= real(delta) * (1 + mp.mpf(10) ** -40)
         assert real(delta) <= exact * (1 + mp.mpf(10) ** -9) or delta == Fraction(1, 2**4096)
+
+
+@pytest.mark.lemma("V4")
+@settings(deadline=None, max_examples=30)
+@given(RHOS, EPSILONS, st.fractions(0, 1, max_denominator=10**6))
+def test_the_line_of_delta_is_above_it_and_touches_it(rho: Fraction, epsilon: Fraction, part: Fraction) -> None:
+    most, fall = delta_line_up(rho, epsilon)
+    assert most == delta_up(rho, epsilon)
+    near = rho * (1 - Fraction(1, 10**9))
+    with mp.workdps(60):
+        for less in (rho * part, near):
+            line = mp.log(real(most)) - real(fall) * real(rho - less)
+            assert less == 0 or best(real(less), real(epsilon)) <= line + mp.mpf(10) ** -25
+        if fall and most > Fraction(1, 2**4095):
+            assert float(line - best(real(near), real(epsilon))) == pytest.approx(0, abs=1e-8 * (1 + float(abs(line))))
+
+
+@pytest.mark.lemma("V4")
+def test_the_line_says_nothing_where_no_delta_helps() -> None:
+    assert delta_line_up(Fraction(0), Fraction(1)) == (0, 0)
+    assert delta_line_up(Fraction(10**9), Fraction(0)) == (1, 0)
 
 
 @pytest.mark.lemma("V2")

@@ -58,6 +58,7 @@ STATEMENTS: dict[str, Callable[[str], str]] = {
     "OPTIONS(rho = X)": lambda x: options(f"rho = {x}, delta = 1e-6"),
     "OPTIONS(delta = X)": lambda x: options(f"delta = {x}"),
     "OPTIONS(group_selection_epsilon = X)": lambda x: options(f"epsilon = 1, delta = 1e-6, group_selection_epsilon = {x}", PRIVATE),
+    "OPTIONS(loss_epsilon = X)": lambda x: options(f"epsilon = 1, loss_epsilon = {x}"),
     "OPTIONS(confidence_level = X)": lambda x: options(f"confidence_level = {x}"),
     "count(*, epsilon => X)": lambda x: f"SELECT count(*, epsilon => {x}) AS n, count(DISTINCT country) AS c FROM people",
 }

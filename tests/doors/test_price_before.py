@@ -16,7 +16,7 @@ import dpquery
 from dpquery.errors import OverBudget, PriceWarning, Refused
 
 COUNT = "SELECT count(*) AS n FROM people"
-MANY = "SELECT s, count(*) AS n, sum(x) AS t, avg(x) AS m FROM visits WHERE s IN ('s1', 's2', 's3', 's4', 's5') GROUP BY s"
+MANY = "SELECT s, count(*) AS n, sum(x) AS t, avg(x) AS m, var_pop(x) AS v FROM visits WHERE s IN ('s1', 's2', 's3', 's4', 's5') GROUP BY s"
 PURE = people.ORDINARY.replace("delta: 5e-7}, bob", "delta: 0}, bob")
 
 

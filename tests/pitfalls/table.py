@@ -39,7 +39,6 @@ YET_TO_COME: dict[str, str] = {  # with the test that shows that it is refused, 
     "aggregation before joins, for speed": "test_resolve.py::test_a19_clamps_sit_above_the_joins",
     "clipping to an L2 norm": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
     "several levels of totals in one statement": "test_pitfalls_keys.py::test_c15_totals_are_refused_as_yet",
-    "shares by expected error": "test_pitfalls_price.py::test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale",
     "truncated geometric selection": "test_pitfalls_keys.py::test_c9_h_other_selections_and_clips_of_a_vector_are_refused_as_yet",
 }
 TABLE: dict[str, Pitfall] = {
@@ -288,8 +287,13 @@ TABLE: dict[str, Pitfall] = {
     ),
     "B7": Pitfall(
         "A delta that covers conversion, or selection, or one release, but not all of them.",
-        "It is split once a statement between one conversion and all thresholds.",
-        (*_in("pitfalls_price", "b7_one_delta_covers_conversion_and_selection"), *_in("cost", "n8_gaussian_with_private_keys_halves_it")),
+        "It is split once a statement between one conversion and all thresholds, or pays once for what is never both spent.",
+        (
+            *_in("pitfalls_price", "b7_one_delta_covers_conversion_and_selection"),
+            *_in(
+                "cost", "n8_gaussian_with_private_keys_halves_it_under_replace_one", "n8_one_delta_pays_for_conversion_and_half_of_it_for_selection"
+            ),
+        ),
     ),
     "B8": Pitfall(
         "A delta of 1 or a huge epsilon outside tests.",
@@ -348,7 +352,7 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C4": Pitfall(
         "Intervals that ignore that only lucky groups are shown.",
-        "A warning says that the confidence is for the cell before selection; another one that no group passed.",
+        "Error bars hold among the groups that appear: near the threshold they reach down to one person. A warning says that no group passed.",
         _in("pitfalls_price", "w5_intervals_under_selection_say_so", "c4_no_group_passing_is_said"),
     ),
     "C5": Pitfall(
@@ -395,10 +399,12 @@ TABLE: dict[str, Pitfall] = {
     "C10": Pitfall(
         "Bounds found in the data without a public ceiling, or histograms in which one person fills many bins.",
         "Bounds are declared or written, or, where the statement says so, chosen from a noisy histogram in which each unit fills one bin of a fixed "
-        "range, at a price that knows no cap; where none is known the answer is refused.",
+        "range, at a price that knows no cap, or the best of caps under a public ceiling, all of them paid for; where none is known the answer is "
+        "refused.",
         (
             *_in("pitfalls_values", "c10_bounds_that_nobody_declared_are_not_found", "e_the_bounds_are_those_of_the_expression_that_is_summed"),
             *_in("automatic_bounds", "the_histogram_takes_a_tenth_of_the_price", "the_price_is_what_is_asked_and_knows_no_cap"),
+            *_in("raced", "c17_a_unit_reaches_the_claim_of_every_cap", "c17_a_plan_whose_caps_are_of_different_rows_is_refused"),
         ),
     ),
     "C11": Pitfall(
@@ -412,9 +418,12 @@ TABLE: dict[str, Pitfall] = {
     ),
     "C12": Pitfall(
         "A price allotted by the scale of what was found.",
-        "Shares are equal, or as written; scales come from declared bounds.",
-        _in("pitfalls_price", "c12_shares_are_equal_and_errors_are_told_on_the_declared_scale"),
-        "shares by expected error",
+        "Shares are as written, equal, or those of least error in units of declared bounds.",
+        _in(
+            "pitfalls_price",
+            "c12_shares_and_errors_are_told_on_the_declared_scale",
+            "c12_plain_sql_splits_a_price_where_noise_counts_and_the_clause_equally",
+        ),
     ),
     "C13": Pitfall(
         "An inner aggregate whose bound is believed.",
@@ -578,10 +587,11 @@ TABLE: dict[str, Pitfall] = {
     ),
     "W5": Pitfall(
         "Intervals that do not cover: under selection, and of means of few.",
-        "A warning under selection; Fieller's interval from both noises, cut to the bounds, all of them where n is not clear of 0.",
+        "Bars that hold among the groups that appear; Fieller's from both noises, cut to the bounds, all of them where n is not clear of 0.",
         (
             *_in("pitfalls_price", "w5_intervals_under_selection_say_so", "w5_the_interval_of_a_mean_of_hardly_anybody_is_all_of_its_bounds"),
             *_in("error_bars", "mean_covers_as_promised", "the_whole_interval_where_the_count_is_not_clear_of_zero"),
+            *_in("bar_coverage", "bars_hold_among_the_groups_that_appear"),
         ),
     ),
     "W6": Pitfall(

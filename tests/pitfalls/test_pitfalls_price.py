@@ -12,7 +12,7 @@ import people
 import pytest
 from people import code, noise_of, one, rows, shown
 
-from dpquery.accounting.convert import epsilon_up
+from dpquery.accounting.convert import delta_up, epsilon_up
 from dpquery.accounting.zcdp import laplace_rho_up
 from dpquery.engine.session import Session
 from dpquery.errors import Refused
@@ -68,15 +68,17 @@ def test_a18_replacing_a_person_is_priced_by_its_own_constants(adjacency: str, t
 
 
 def test_b7_one_delta_covers_conversion_and_selection(ordinary: Session) -> None:
-    """Gaussian noise needs both: what selection leaves of delta has to do for the conversion of rho to the epsilon that was said."""
+    """Gaussian noise needs both: a unit's groups are its own, or others' as well. Each group of its own takes of selection's delta, and leaves less
+    rho to convert: so much that neither half of the groups nor all of them cost more than was said."""
     clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (noise = GAUSSIAN, epsilon = 1, delta = 1e-7)"
     said = shown(ordinary, f"SELECT {clause} s, count(*), sum(x) FROM visits GROUP BY s")
     assert {release["noise"] for release in said["releases"]} == {"gaussian"}
     selection, asked = Fraction(said["keys"]["delta"]), Fraction("1e-7")
     assert 0 < selection < Fraction(said["price"]["delta"]) <= asked
-    converted = epsilon_up(Fraction(said["price"]["rho"]), asked - selection)
-    assert converted is not None
-    assert converted <= 1
+    assert selection <= asked / 2
+    rho = Fraction(said["price"]["rho"])
+    for alone in range(5):  # of four groups
+        assert delta_up(rho * (4 - alone) / 4, Fraction(1)) + selection * alone / 4 * (1 + asked) <= asked
 
 
 def test_b8_delta_lies_below_one(ordinary: Session, whole: Session) -> None:
@@ -126,10 +128,22 @@ def test_prices_that_do_not_fit_each_other_are_shown_where_they_are_named(sql: s
     assert f"{told.value.position.line}:{told.value.position.column}" == place
 
 
-def test_c12_shares_are_equal_and_errors_are_told_on_the_declared_scale(ordinary: Session) -> None:
-    said = shown(ordinary, "SELECT count(DISTINCT pid), sum(x, contribution_bounds_per_group => (-10, 10)) FROM visits", epsilon=1)
-    assert [release["share"] for release in said["releases"]] == [0.5, 0.5]
-    assert said["releases"][1]["scale"] == pytest.approx(10 * said["releases"][0]["scale"])
+def test_c12_shares_and_errors_are_told_on_the_declared_scale(ordinary: Session) -> None:
+    """Whatever was found, and however wide the bounds: an aggregate takes as much as one of other bounds."""
+    for clause in ("", "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) "):
+        said = shown(ordinary, f"SELECT {clause}count(DISTINCT pid), sum(x, contribution_bounds_per_group => (-10, 10)) FROM visits", epsilon=1)
+        assert [release["share"] for release in said["releases"]] == [0.5, 0.5]
+        assert said["releases"][1]["scale"] == pytest.approx(10 * said["releases"][0]["scale"])
+
+
+def test_c12_plain_sql_splits_a_price_where_noise_counts_and_the_clause_equally(ordinary: Session) -> None:
+    """The count that COUNT(x) and AVG(x) share takes three quarters of equal shares; less of it makes both err less in all. The price is the same."""
+    plain, clause = (
+        shown(ordinary, f"SELECT {own}count(x), avg(x) FROM visits", epsilon=1) for own in ("", "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) ")
+    )
+    shares = [[part["share"] for part in said["releases"][1]["parts"]] for said in (plain, clause)]
+    assert shares == [[pytest.approx(0.41, abs=0.005), pytest.approx(0.59, abs=0.005)], [0.25, 0.75]]
+    assert plain["price"]["charged_epsilon"] == clause["price"]["charged_epsilon"] == "1"
 
 
 def test_c16_laplace_for_few_coordinates_and_gaussian_for_many(ordinary: Session) -> None:
@@ -170,9 +184,9 @@ def test_w4_a_price_in_rho_counts_as_its_conversion(ordinary: Session) -> None:
 def test_w5_intervals_under_selection_say_so(whole: Session) -> None:
     """The released count of a group that passed is conditioned on having passed; a mean's interval never leaves its bounds."""
     answer = whole.query("SELECT s, count(*) FROM visits GROUP BY s")
-    assert any("before this selection" in word for word in answer.warnings)
+    assert any("near the threshold reach down to one person" in word for word in answer.warnings)
     public = whole.query("SELECT menu, count(*) FROM people GROUP BY menu")
-    assert not any("before this selection" in word for word in public.warnings)
+    assert not any("near the threshold" in word for word in public.warnings)
 
 
 def test_w5_the_interval_of_a_mean_of_hardly_anybody_is_all_of_its_bounds(ordinary: Session, monkeypatch: pytest.MonkeyPatch) -> None:

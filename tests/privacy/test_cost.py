@@ -9,6 +9,7 @@ from math import exp, log, tanh
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import random_plans as rp
 from choice_laws import losses
@@ -16,6 +17,7 @@ from interpreter import Data, run
 from neighbours import moved, sample
 
 from dpquery.accounting.convert import delta_up, epsilon_up
+from dpquery.accounting.event import Price
 from dpquery.aggregates import CARDS
 from dpquery.aggregates.mode import lead
 from dpquery.errors import Position, Refused
@@ -24,7 +26,8 @@ from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.release import Ask, CellBound, Choosing, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights, Units
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, Priced, bound, calibrate, enforced, reprice, sensitivities
-from dpquery.privacy.cost import USUAL, delta_split, epsilon_of, rho_of, shares, within
+from dpquery.privacy.allocation import shares
+from dpquery.privacy.cost import NEARLY, USUAL, delta_split, epsilon_of, kept, rho_of, within
 from dpquery.values.types import STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
@@ -105,8 +108,19 @@ def test_p1_the_mechanism_of_least_error_is_taken() -> None:
     assert mechanisms(spent(release(ask("count"), groups=1, keys=9), price(noise=GAUSSIAN))) == {GAUSSIAN}
 
 
-def test_where_keys_alone_are_shown_the_least_threshold_is_taken() -> None:
-    """Laplace noise has the smaller variance, Gaussian noise the lower threshold."""
+@pytest.mark.lemma("P1")
+def test_a_price_in_rho_buys_gaussian_noise() -> None:
+    """Whose variance is half of Laplace's for a small rho, however few coordinates; for a large one it is not."""
+    for made in (release(ask("count")), release(ask("count"), ask("mean", 1)), release(ask("count"), groups=30, keys=90)):
+        for plain in (True, False):
+            found, laplace = (spent(made, Ask(MICRO, rho=Fraction(1, 50), noise=noise, plain=plain)) for noise in (None, LAPLACE))
+            assert mechanisms(found) == {GAUSSIAN}
+            assert float(found.error) == pytest.approx(float(laplace.error) / 2 ** len(found.noises), rel=0.05)
+    assert mechanisms(spent(release(ask("count")), Ask(MICRO, rho=Fraction(5)))) == {LAPLACE}
+
+
+def test_of_private_keys_the_least_threshold_is_taken() -> None:
+    """Laplace noise has the smaller variance, Gaussian noise the lower threshold: whether or not something is counted of the groups."""
     made, asked = release(keyed=True, groups=5), price()
     laplace, gaussian = (spent(made, price(noise=noise)) for noise in (LAPLACE, GAUSSIAN))
     assert laplace.error < gaussian.error
@@ -114,7 +128,9 @@ def test_where_keys_alone_are_shown_the_least_threshold_is_taken() -> None:
     among = [within(release(keyed=True, groups=1), replace(asked, noise=noise), ADD, Fraction(6), MICRO) for noise in (None, LAPLACE, GAUSSIAN)]
     assert among[1].error < among[2].error
     assert among[0].threshold == among[2].threshold < (among[1].threshold or 0)
-    assert mechanisms(spent(release(ask("count"), keyed=True, groups=5), asked)) == {LAPLACE}
+    for asks, first in (((), 3), ((ask("units"),), 3), ((ask("count"),), 2)):  # half a price needs as much noise as a cap twice as high
+        for cap in (1, 2, 3, 5):
+            assert mechanisms(spent(release(*asks, keyed=True, groups=cap), asked)) == {LAPLACE if cap < first else GAUSSIAN}
 
 
 def test_the_error_is_the_product_of_variances() -> None:
@@ -174,20 +190,80 @@ def test_p6_reprice_equals_the_price_charged(seed: int, adjacency: Adjacency) ->
 def test_shares_add_up() -> None:
     """Equal per aggregate, split equally over parts; a shared part takes the sum; a hidden count takes one share."""
     x = Fraction(1, 2)
-    assert shares(release(ask("count")), price()) == (1,)
-    assert shares(release(ask("count"), ask("mean", 1)), price()) == (x, x / 2, x / 2)
-    assert shares(release(ask("number"), ask("mean", 1)), price()) == (x + x / 2, x / 2)
-    assert shares(release(ask("count"), ask("count", 1)), price()) == (1,)
-    assert shares(release(ask("count"), keyed=True), price()) == (x, x)
-    assert shares(release(ask("units"), keyed=True), price()) == (1,)
-    assert shares(release(keyed=True), price()) == (1,)
-    assert shares(release(keys=3), price()) == ()
+    assert shares(release(ask("count")), price(), in_rho=False) == (1,)
+    assert shares(release(ask("count"), ask("mean", 1)), price(), in_rho=False) == (x, x / 2, x / 2)
+    assert shares(release(ask("number"), ask("mean", 1)), price(), in_rho=False) == (x + x / 2, x / 2)
+    assert shares(release(ask("count"), ask("count", 1)), price(), in_rho=False) == (1,)
+    assert shares(release(ask("count"), keyed=True), price(), in_rho=False) == (x, x)
+    assert shares(release(ask("units"), keyed=True), price(), in_rho=False) == (1,)
+    assert shares(release(keyed=True), price(), in_rho=False) == (1,)
+    assert shares(release(keys=3), price(), in_rho=False) == ()
+
+
+LAWS = [(True, 1), (False, 2)]  # whether shares are of rho, and the power of a share that a variance falls with
+
+
+@pytest.mark.lemma("P7")
+@pytest.mark.parametrize(("in_rho", "power"), LAWS)
+def test_shares_of_plain_sql_err_least(in_rho: bool, power: int) -> None:
+    """COUNT(x) and AVG(x) share a count: of their variances, in units of each part's bound, no other shares make a smaller sum."""
+    made = release(ask("number"), ask("mean", 1), ask("total", 2))
+    assert [one.parts for one in made.aggregates] == [(0,), (1, 0), (2,)]
+
+    def error(found: Sequence[Fraction]) -> Fraction:
+        return sum((w / share**power for w, share in zip((Fraction(3, 2), Fraction(1, 2), ONE), found, strict=True)), Fraction(0))
+
+    found = shares(made, price(plain=True), in_rho=in_rho)
+    assert sum(found) == 1
+    assert error(found) < error(shares(made, price(), in_rho=in_rho)) * Fraction(97, 100)
+    for i, j in ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)):
+        moved_ = [share + ((at == i) - (at == j)) * Fraction(1, 50) for at, share in enumerate(found)]
+        assert error(moved_) > error(found)
+
+
+@pytest.mark.lemma("P7")
+@pytest.mark.parametrize(("in_rho", "power"), LAWS)
+def test_selection_of_plain_sql_weighs_what_goes_with_a_group(in_rho: bool, power: int) -> None:
+    """B aggregates against one count that weighs B; never less than an equal share, and half of the price where one is asked for."""
+    asks, root = (ask("count"), ask("total", 1), ask("mean", 2), ask("number", 3)), 1 if in_rho else 2
+    for b in range(1, 5):
+        made = release(*asks[:b], keyed=True)
+        assert isinstance(made.keys, PrivateKeys)
+        found, equal = (shares(made, price(plain=plain), in_rho=in_rho) for plain in (True, False))
+        own = found[made.keys.count]
+        assert sum(found) == 1
+        assert min(found) > 0
+        assert float(own) == pytest.approx(1 / (1 + b ** (root / (root + 1))), abs=2e-3)
+        assert own >= equal[made.keys.count]
+    for made in (release(keyed=True), release(ask("units"), keyed=True), release(ask("units"), ask("count", 1), keyed=True)):
+        assert shares(made, price(plain=True), in_rho=in_rho) == shares(made, price(), in_rho=in_rho)
+
+
+@pytest.mark.lemma("P1", "P7")
+def test_plain_sql_spends_exactly_what_was_asked() -> None:
+    made = release(ask("number"), ask("mean", 1), ask("total", 2), keyed=True)
+    for asked in (price(noise=LAPLACE, plain=True), price(noise=GAUSSIAN, plain=True), Ask(MICRO, rho=Fraction(1, 50), plain=True)):
+        found = spent(made, asked)
+        assert sum(found.shares) == 1
+        assert found.epsilon == ONE or found.price.rho <= Fraction(1, 50)
+    assert spent(made, price(noise=LAPLACE, plain=True)).price.epsilon == ONE
+
+
+@pytest.mark.lemma("P7")
+def test_explicit_shares_leave_equal_ones_in_plain_sql_too() -> None:
+    fifth = Fraction(1, 5)
+    for made, asked in (
+        (release(ask("number", epsilon=fifth), ask("mean", 1), ask("total", 2)), price()),
+        (release(ask("number"), ask("mean", 1), keyed=True), price(selection_epsilon=fifth)),
+        (release(keys=3), price()),
+    ):
+        assert shares(made, replace(asked, plain=True), in_rho=False) == shares(made, asked, in_rho=False)
 
 
 def test_b11_explicit_epsilons_set_shares_of_the_price() -> None:
     fifth = Fraction(1, 5)
     made = release(ask("count", epsilon=fifth), ask("total", 1), ask("mean", 2))
-    assert shares(made, price()) == (fifth, 2 * fifth, fifth, fifth)
+    assert shares(made, price(), in_rho=False) == (fifth, 2 * fifth, fifth, fifth)
     found = spent(made, price(Fraction(2), Fraction(0)))
     assert found.price.epsilon == 2
     assert epsilon_of(found.noises[0], sensitivities(enforced(made), ADD)[0]) == fifth
@@ -197,8 +273,8 @@ def test_b11_explicit_epsilons_set_shares_of_the_price() -> None:
 
 def test_selection_epsilon_sets_the_share_of_the_count() -> None:
     tenth = Fraction(1, 10)
-    assert shares(release(ask("count"), keyed=True), price(selection_epsilon=tenth)) == (tenth, 1 - tenth)
-    assert shares(release(ask("units"), ask("count", 1), keyed=True), price(selection_epsilon=tenth)) == (
+    assert shares(release(ask("count"), keyed=True), price(selection_epsilon=tenth), in_rho=False) == (tenth, 1 - tenth)
+    assert shares(release(ask("units"), ask("count", 1), keyed=True), price(selection_epsilon=tenth), in_rho=False) == (
         Fraction(45, 100) + tenth,
         Fraction(45, 100),
     )
@@ -235,11 +311,94 @@ def test_n8_delta_is_split_once() -> None:
     assert delta_split(d, conversion=False, selection=False) == (0, 0)
 
 
-def test_n8_gaussian_with_private_keys_halves_it() -> None:
-    found = spent(release(ask("count"), keyed=True, groups=4), price(noise=GAUSSIAN))
+def test_n8_gaussian_with_private_keys_halves_it_under_replace_one() -> None:
+    found = spent(release(ask("count"), keyed=True, groups=4), price(noise=GAUSSIAN), REPLACE)
     assert found.conversion == MICRO / 2
     assert MICRO / 20 < found.price.delta <= MICRO / 2
     assert found.delta == found.conversion + found.price.delta <= MICRO
+
+
+def test_n8_one_delta_pays_for_conversion_and_half_of_it_for_selection() -> None:
+    """Under add/remove a unit's groups are its own or others' as well, and each of them is charged for once (P11)."""
+    made = release(ask("count"), keyed=True, groups=4)
+    found = spent(made, price(noise=GAUSSIAN))
+    assert found.conversion == MICRO * NEARLY
+    assert MICRO / 20 < found.price.delta <= MICRO / 2
+    assert found.epsilon == ONE
+    assert kept(enforced(made), found.price, ONE, ADD) <= found.delta == MICRO
+    assert found.conversion + found.price.delta > MICRO
+    asked = Ask(MICRO, rho=Fraction(1, 50))
+    assert spent(made, asked).epsilon == epsilon_up(spent(made, asked).price.rho, MICRO * NEARLY)
+
+
+def exact_deltas(noise: Noise, threshold: int, groups: int, alone: int, epsilon: float) -> tuple[float, float]:
+    """The least delta, either way, of counts of units with noise of which a unit has so many groups, and so many of them alone: by sums."""
+    z = np.arange(-200, 201)
+    law = np.exp(-(z**2) / (2 * float(noise.parameter))) if noise.mechanism is GAUSSIAN else np.exp(-abs(z) / float(noise.parameter))
+    law /= law.sum()
+    hidden = (1 - law[z >= threshold - 1].sum()) ** alone
+    total, more = np.ones(1), np.ones(1)  # of what the other groups' counts are together, without the unit and with it
+    for _ in range(groups - alone):
+        total, more = np.convolve(total, law), np.convolve(more, np.roll(law, 1))
+    there = 1 - hidden + np.maximum(0, hidden * more - exp(epsilon) * total).sum()
+    return there, np.maximum(0, total - exp(epsilon) * hidden * more).sum()
+
+
+P11 = [(v, t, groups, epsilon) for v in (4, 9) for t in (5, 8, 11) for groups in (1, 2, 5) for epsilon in (1.0, 2.5)]
+
+
+def kept_of(v: int, t: int, groups: int, epsilon: float) -> tuple[Fraction, Price]:
+    bounds, noise = Enforced(GroupCap(groups), (CellBound(0, 1),), 0, keyed=True), Noise(GAUSSIAN, Fraction(v))
+    found = reprice(bounds, Priced((noise,), t, Price(ONE, ONE, ONE), (ONE,), None, ONE, ONE), ADD)
+    return kept(bounds, found, Fraction(epsilon), ADD), found
+
+
+@pytest.mark.lemma("P11", "V4")
+@pytest.mark.parametrize(("v", "t", "groups", "epsilon"), P11)
+def test_p11_exact_losses_are_below_the_claim(v: int, t: int, groups: int, epsilon: float) -> None:
+    """However many groups are the unit's alone. The sum over the other groups is enough: the ratio of two laws is a function of it."""
+    claim, _ = kept_of(v, t, groups, epsilon)
+    for alone in range(groups + 1):
+        assert max(exact_deltas(Noise(GAUSSIAN, Fraction(v)), t, groups, alone, epsilon)) <= claim * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.lemma("P11")
+def test_p11_both_ends_are_reached() -> None:
+    """All groups the unit's alone: that is selection's delta, and all of the claim where conversion takes less. None: that of conversion (V3). A
+    claim of one end alone is passed by what the other costs."""
+    claim, found = kept_of(4, 5, 2, 2.5)
+    exact = max(exact_deltas(Noise(GAUSSIAN, Fraction(4)), 5, 2, 2, 2.5))
+    assert exact == pytest.approx(float(found.delta), rel=1e-9)
+    assert claim == pytest.approx(exact, rel=0.05)
+    assert delta_up(found.rho, Fraction(5, 2)) < exact / 2
+    claim, found = kept_of(9, 14, 5, 1.0)
+    assert claim == delta_up(found.rho, ONE)
+    assert found.delta < max(exact_deltas(Noise(GAUSSIAN, Fraction(9)), 14, 5, 0, 1.0)) / 2
+
+
+@pytest.mark.lemma("P11")
+def test_p11_other_releases_pay_for_both() -> None:
+    """Replace-one, listed keys, a delta that is no small one: the deltas add up."""
+    for made, adjacency in ((release(ask("count"), keyed=True, groups=4), REPLACE), (release(ask("count"), keys=90, groups=30), ADD)):
+        found = spent(made, price(noise=GAUSSIAN), adjacency)
+        assert kept(enforced(made), found.price, ONE, adjacency) == delta_up(found.price.rho, ONE) + found.price.delta
+    off = spent(release(ask("count"), keyed=True), price(delta=ONE, noise=GAUSSIAN))
+    assert (off.conversion, off.delta) == (Fraction(1, 2), 1)
+
+
+@pytest.mark.lemma("P11")
+def test_p11_patterns_are_in_proportion_to_the_cap() -> None:
+    """What it rests on: under add/remove every part costs as many groups times as much rho as in one."""
+    cells = (CellBound(0, 1), CellBound(-7, 3), CellBound(0, 4, united=True), CellBound(0, 6, bins=3), CellBound(0, 6, bins=3, ranked=Fraction(1, 3)))
+    for mechanisms in ((LAPLACE, LAPLACE, LAPLACE, FLIP, FLIP), (GAUSSIAN, GAUSSIAN, GAUSSIAN, EXPONENTIAL, EXPONENTIAL), (LAPLACE,) * 5):
+        each = [
+            [
+                rho_of(Noise(m, Fraction(5)), s)
+                for m, s in zip(mechanisms, sensitivities(Enforced(GroupCap(n), cells, 0, keyed=True), ADD), strict=True)
+            ]
+            for n in (1, 7)
+        ]
+        assert each[1] == [7 * one for one in each[0]]
 
 
 def test_n8_laplace_with_private_keys_spends_it_on_selection() -> None:
@@ -277,7 +436,7 @@ def test_p5_selection_delta_is_reached(mechanism: Mechanism, adjacency: Adjacenc
     """T is the least threshold whose exact tail gives delta = 1 - (1 - p)^l0: one less would spend more than was asked. Cells are 0 or 1."""
     made = release(ask("count"), keyed=True, groups=3)
     found = spent(made, price(noise=mechanism), adjacency)
-    allowed = MICRO - found.conversion
+    allowed = MICRO if mechanism is LAPLACE else MICRO / 2
     assert found.threshold is not None
     assert isinstance(made.keys, PrivateKeys)
     noise = found.noises[made.keys.count]

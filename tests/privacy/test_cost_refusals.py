@@ -13,8 +13,9 @@ from dpquery.errors import Refused
 from dpquery.mechanisms import Noise
 from dpquery.plan.release import Ask, CellBound, Enforced, GroupCap, Release, RowWeights
 from dpquery.privacy import calibrate, enforced, reprice
+from dpquery.privacy.allocation import shares
 from dpquery.privacy.contribution import groups_of_a_unit
-from dpquery.privacy.cost import selection_delta, shares
+from dpquery.privacy.cost import selection_delta
 
 FREE = price(delta=Fraction(0))
 PART = Fraction(1, 5)
@@ -84,7 +85,7 @@ def test_a_refusal_says_what_and_what_instead(made: Release, asked: Ask, said: t
 
 def test_explicit_shares_may_take_the_whole() -> None:
     made = release(ask("count", epsilon=4 * PART), ask("total", 1, epsilon=PART))
-    assert shares(made, price()) == (4 * PART, PART)
+    assert shares(made, price(), in_rho=False) == (4 * PART, PART)
     assert spent(made, FREE).epsilon == 1
 
 

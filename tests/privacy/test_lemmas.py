@@ -17,9 +17,12 @@ import pytest
 import dpquery
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
-from dpquery.privacy import contribution, cost, later, locality, resolve, rows, together
+from dpquery.privacy import contribution, cost, later, locality, raced, resolve, rows, together
 
-MODULES: tuple[ModuleType, ...] = (locality, rows, later, contribution, resolve, cost, together, convert, pure, zcdp)  # whose functions are lemmas
+MODULES: tuple[ModuleType, ...] = (  # whose functions are lemmas
+    *(locality, rows, later, raced, contribution, resolve, cost, together),
+    *(convert, pure, zcdp),
+)
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")
 ID = re.compile(r"\b[A-Z]\d{1,2}\b")
 LEMMAS = {lemma.id: lemma for lemma in lemmas({})}
@@ -187,7 +190,7 @@ def test_a_fingerprint_holds_the_claim() -> None:
 @pytest.mark.parametrize(
     ("lemma", "name"),
     [
-        ("V3", "numbers.exp_up"),
+        ("V4", "numbers.exp_up"),
         ("V1", "numbers.log_up"),
         ("R1", "plan.rules.PARTS"),
         ("R1", "aggregates.grid.grid"),
@@ -207,6 +210,7 @@ def test_a_fingerprint_reaches_into_the_modules_that_a_lemma_rests_on(lemma: str
 
 STATEMENTS = (
     "SELECT sum(amount, bounds => 'auto') FROM orders",
+    "SELECT count(*, contribution_bounds_per_group => (0, 40), bounds => 'race') AS n FROM orders",
     "SELECT mode(amount > 50) FROM orders",
     "SELECT arg_max(status, n) FROM (SELECT status, count(*) AS n FROM orders WHERE status IN ('shipped', 'returned') GROUP BY status)",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(noise = EXPONENTIAL) median(amount) FROM orders",

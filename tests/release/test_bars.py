@@ -12,7 +12,7 @@ import pytest
 
 from dpquery.mechanisms import Noise
 from dpquery.plan.draft import Affine, Combined, Constant, Operation, Output, Ratio
-from dpquery.plan.release import Aggregate, Mechanism
+from dpquery.plan.release import Aggregate, Mechanism, NoKeys
 from dpquery.plan.scalar import Interval
 from dpquery.release.bars import Part, Released, _exact, intervals
 from dpquery.values.noisy import Noisy
@@ -36,7 +36,7 @@ def bars(how: Affine | Ratio | Combined, sums: tuple[list[int], ...], rows: list
     """The bars of one output over noisy sums, one row a draw."""
     number = len(sums[0])
     noisy = Noisy(tuple(() for _ in range(number)), tuple(tuple(column) for column in sums))
-    release = cast(Any, SimpleNamespace(aggregates=(COUNT, OTHER, MEAN)))
+    release = cast(Any, SimpleNamespace(aggregates=(COUNT, OTHER, MEAN), keys=NoKeys()))
     priced = cast(Any, SimpleNamespace(noises=NOISES))
     found = intervals((Output("x", how, True),), {"t": Released(release, noisy, priced, rows or range(number))}, C95)[0]
     assert found is not None

@@ -16,7 +16,7 @@ from dpquery.errors import Fault
 from dpquery.mechanisms import SystemBits
 from dpquery.plan.draft import Affine, Either, Feed, Output, Post, Ratio
 from dpquery.plan.rel import Filling, Public
-from dpquery.plan.release import Key, PrivateKeys, ReleasedKeys
+from dpquery.plan.release import Key, NoKeys, PrivateKeys, ReleasedKeys
 from dpquery.plan.scalar import Column
 from dpquery.release import answer, bars, edges, noise, post
 from dpquery.schema.model import Limits
@@ -26,7 +26,7 @@ from dpquery.values.types import INTEGER, STRING
 
 C95 = Fraction(95, 100)
 NOISY = Noisy((("a",), ("b",)), tuple((x, x) for x in EXACT))
-RELEASE = cast(Any, SimpleNamespace(aggregates=(COUNT, MEAN), table=SimpleNamespace(keys=(Key("k", Column(1, "k", STRING), STRING),))))
+RELEASE = cast(Any, SimpleNamespace(aggregates=(COUNT, MEAN), keys=NoKeys(), table=SimpleNamespace(keys=(Key("k", Column(1, "k", STRING), STRING),))))
 CELLS = [("k0", STRING, ["a", "b"]), ("a0", INTEGER, [3, 4]), ("a2", INTEGER, [5, 6]), ("__row", INTEGER, [0, 1])]
 PRICED = cast(Any, SimpleNamespace(noises=NOISES))
 
@@ -138,4 +138,4 @@ def test_a_report_tells_what_is_known_alone() -> None:
 
 
 def _unbounded() -> Any:
-    return cast(Any, SimpleNamespace(aggregates=(COUNT, replace(MEAN, bounds=None)), table=RELEASE.table))
+    return cast(Any, SimpleNamespace(aggregates=(COUNT, replace(MEAN, bounds=None)), keys=RELEASE.keys, table=RELEASE.table))

@@ -36,7 +36,7 @@ OPTIONS = (
     *("epsilon = 0", "epsilon = -1", "epsilon = 51", "epsilon = 'x'", "epsilon = 0.5, rho = 0.1", "epsilon = 1, epsilon = 2"),
     *("delta = 1.5", "rho = 1e-200", "delta = 0", "nosuch = 1", "noise = GAUSSIAN, delta = 0", "noise = UNIFORM"),
     *("max_rows_contributed = 0", "max_groups_contributed = 1.5", "group_selection_strategy = PUBLIC_GROUPS"),
-    *("min_privacy_units_per_group = 5", "group_selection_epsilon = 9", "confidence_level = 0.1", "privacy_unit_column = k"),
+    *("min_privacy_units_per_group = 5", "group_selection_epsilon = 9", "loss_epsilon = 9", "confidence_level = 0.1", "privacy_unit_column = k"),
     *("privacy_unit_column = nosuch", "max_rows_contributed = 2, max_rows_per_group = 2", "epsilon = (1, 2)", "epsilon 1", ""),
 )
 

@@ -190,7 +190,7 @@ def noise_off(made: World, statement: Statement, ready: Ready, exact: Exact) -> 
     silent = replace(ready.priced, noises=(SILENT,) * len(ready.priced.noises))  # at any epsilon, units finer than the grid still get some noise
     noisy = noise.add(exact, release, silent, SystemBits())
     bars = answer.bars_read(noisy, release, silent, ready.question.ends_of(FIRST), Fraction(19, 20))
-    columns = answer.columns(noisy, release, bars)
+    columns = answer.columns(noisy, release, bars, silent.noises)
     chosen(release, exact, ready)
     _, table, lost = answer.finished(ready.question.post, {FIRST: columns}, {FIRST: release}, made.schema.limits)
     assert not lost

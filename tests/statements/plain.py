@@ -107,10 +107,11 @@ def expected(
 def matching(statement: Statement, release: Release) -> list[Aggregate] | None:
     """The plan's aggregate of each one of the statement, which asks for equal ones once; None where it is not clear which are equal."""
     order = sorted(range(len(statement.aggs)), key=lambda j: statement.shown[len(statement.keys) + j])
+    measured = [one for one in release.aggregates if not one.name.startswith("w")]  # but those whose loss is all that is told
     kinds = list(dict.fromkeys(_same(statement.aggs[j]) for j in order))
-    if len(kinds) != len(release.aggregates):
+    if len(kinds) != len(measured):
         return None
-    return [release.aggregates[kinds.index(_same(agg))] for agg in statement.aggs]
+    return [measured[kinds.index(_same(agg))] for agg in statement.aggs]
 
 
 def _same(agg: Agg) -> tuple[Any, ...]:
@@ -235,7 +236,7 @@ def _row_text(one: Summed) -> str:
         text = f"nullif({agg.value.plain} + 0.0, 'nan'::DOUBLE)" if agg.value.type == FLOAT else agg.value.plain
     elif agg.card == "mode" and agg.value is not None:
         text = f"({agg.value.plain})"
-    elif agg.card in ("total", "mean", "quantile", *SPREADS, *PAIRS):
+    elif agg.card in ("total", "race_total", "mean", "quantile", *SPREADS, *PAIRS):
         text = _units_text(one)
     else:
         text = "1" if agg.value is None else f"CASE WHEN ({agg.value.plain}) IS NOT NULL THEN 1 END"
@@ -287,11 +288,11 @@ def _finished(one: Summed, place: int, cells: Sequence[Row], statement: Statemen
     match one.agg.card:
         case "units":
             return sum(min(n, 1) for _, n, _ in pairs)
-        case "count":
+        case "count" | "race_count":
             low, high = one.agg.per_group or ("0", str(most))
             counts = [w * n if weighted else _clamp(n, int(low), int(high)) for w, n, _ in pairs if n]
             return floor(Fraction(sum(counts), one_row) + Fraction(1, 2))
-        case "total":
+        case "total" | "race_total":
             low_, high_ = _cell_bounds(one, most)
             return _released(sum(w * s if weighted else _clamp(s, low_, high_) for w, n, s in pairs if n) * one.step / one_row, one.kind)
         case "mean":

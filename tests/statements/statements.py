@@ -157,6 +157,21 @@ def total(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     return Agg(f"SUM({value.dp})", "total", value)
 
 
+@production(AGGREGATE, 1)
+def raced(g: Grammar, scope: Scope, limits: Limits) -> Agg | None:
+    """Caps that race up to a ceiling."""
+    if limits.weights is not None:
+        return None
+    high = g.random.choice(["1", "3", "40"])
+    options = f"contribution_bounds_per_group => (0, {high}), bounds => 'race'"
+    if g.chance(0.5):
+        return Agg(f"COUNT(*, {options})", "race_count", per_group=("0", high))
+    value, (low, top) = number(g, scope), g.random.choice([("0", "5"), ("2", "30"), ("0.5", "2.25")])
+    return Agg(
+        f"SUM({value.dp}, contribution_bounds_per_row => ({low}, {top}), {options})", "race_total", value, per_row=(low, top), per_group=("0", high)
+    )
+
+
 @production(AGGREGATE, 3)
 def mean(g: Grammar, scope: Scope, limits: Limits) -> Agg:
     value = number(g, scope, g.random.choice([0, 0, 1, 2]))
@@ -346,6 +361,7 @@ def over(g: Grammar, rel: Rel) -> Statement:
     aggs = [indexed(g, agg) for agg in (aggs if "rho = " in options else [shared(g, agg) for agg in aggs])]
     if keys and limits.weights is None and g.chance(0.06):
         aggs = []
+    options = with_loss(g, aggs, limits, options)
     if not options:
         limits = _declared(g, rel.dp, *(one.dp for one in (*rel.where, *where, *aggs)), *(key.value.dp for key in keys))
     found = _written(g, rel, [*rel.where, *where], keys, aggs, limits, options, threshold)
@@ -438,6 +454,14 @@ def shared(g: Grammar, agg: Agg) -> Agg:
     if not g.chance(0.05) or "()" in agg.dp:
         return agg
     return replace(agg, dp=_with_argument(agg.dp, "epsilon => 1e18"))
+
+
+def with_loss(g: Grammar, aggs: Sequence[Agg], limits: Limits, options: str) -> str:
+    """The options, now and then with a part of the price for what bounds cut off."""
+    capped = any(agg.card in ("count", "total", "race_count", "race_total") for agg in aggs)
+    if not capped or limits.weights is not None or "epsilon = 1e20" not in options or "rho = " in options or not g.chance(0.06):
+        return options
+    return options.replace("OPTIONS(", "OPTIONS(loss_epsilon = 1e18, ")
 
 
 def _with_argument(text_: str, named: str) -> str:

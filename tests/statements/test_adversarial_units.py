@@ -129,6 +129,18 @@ CASES: dict[str, Case] = {
     "sum of floats": Case("SELECT SUM(score) FROM orders"),
     "sum within bounds": Case("SELECT SUM(amount, contribution_bounds_per_row => (-4, 3)) FROM orders"),
     "sum within bounds of a group": Case("SELECT cat, SUM(amount, contribution_bounds_per_group => (-6, 25)) FROM orders GROUP BY cat"),
+    "a race of caps": Case(
+        "SELECT COUNT(*, contribution_bounds_per_group => (0, 12), bounds => 'race') AS n, SUM(rating, contribution_bounds_per_group => (0, 40), "
+        "bounds => 'race') FILTER (WHERE amount > 0) AS s FROM orders"
+    ),
+    "a race of caps in groups": Case(
+        "SELECT cat, SUM(rating, contribution_bounds_per_group => (0, 9), bounds => 'race') FROM orders GROUP BY cat",
+        replaced=(("none", "high"), ("high", "elsewhere"), ("high", "low")),
+    ),
+    "bounds whose loss is paid for": Case(
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(loss_epsilon = 1) COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, "
+        "SUM(amount, contribution_bounds_per_group => (-2, 3)) AS s FROM orders"
+    ),
     "sum of an expression": Case(
         "WITH w AS (SELECT uid, amount * 2 - rating AS x FROM orders) SELECT SUM(x, contribution_bounds_per_row => (-20, 20)) FROM w"
     ),

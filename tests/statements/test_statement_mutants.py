@@ -283,6 +283,12 @@ def _partners_are_not_told_apart(patch: Patch) -> None:
     patch.setattr(markers, "_truth", lambda hit, some, unknown, negated: real(hit, some, unknown, not negated))
 
 
+def _the_lowest_cap_wins(patch: Patch) -> None:
+    from dpquery.aggregates import race
+
+    patch.setattr(race, "_largest", lambda sums, widths: list(sums[0]))
+
+
 MUTANTS: dict[str, Callable[[Patch], None]] = {
     "cells twice as wide as claimed": _wide_cells,
     "half the claim": _claims(lambda e: replace(e, cells=tuple(replace(c, low=c.low // 2, high=(c.high + 1) // 2 - 1) for c in e.cells))),
@@ -306,6 +312,7 @@ MUTANTS: dict[str, Callable[[Patch], None]] = {
     "the value of a list beside the one that is asked for": _places_counted_from_one,
     "what IN leaves open is false": _what_in_leaves_open_is_false,
     "rows with a partner are those without one": _partners_are_not_told_apart,
+    "the lowest cap wins": _the_lowest_cap_wins,
 }
 
 
