@@ -234,7 +234,14 @@ def _series(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _of_text(node: exp.Expr) -> exp.Expr:
+    """LENGTH of what is text or bytes in the dialect: no column holds bytes."""
+    node.set("binary", None)
+    return node
+
+
 EVERYWHERE: Mapping[type[exp.Expr], Rephrase] = {
+    exp.Length: _of_text,
     exp.DateFromParts: _from_parts,
     exp.TimestampFromParts: _from_parts,
     exp.Anonymous: _from_parts,

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from sql_shop import HERE, NOW, ask, schema, summary
+from sqlglot import exp
 
 from dpquery.errors import Refused
 from dpquery.plan.draft import Affine, Output, Ratio
@@ -215,3 +216,10 @@ def test_lists_of_quantiles_that_are_none(written: str, code: str) -> None:
     with pytest.raises(Refused) as refused:
         ask(f"SELECT {written} AS q FROM orders", dialect="bigquery")
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_lengths_are_of_characters_in_public_texts_too(dialect: str) -> None:
+    """The parser of some dialects knows lengths of bytes, which DuckDB would be asked for by its type."""
+    found = parse("SELECT count(*) FROM users WHERE age > (SELECT max(length(country)) FROM countries)", dialect)
+    assert [node.args.get("binary") for node in found.tree.find_all(exp.Length)] == [None]
