@@ -64,6 +64,10 @@ class Limit:
     def __add__(self, other: Limit) -> Limit:
         return Limit(plus(self.epsilon, other.epsilon), plus(self.delta, other.delta))
 
+    def or_more(self, other: Limit) -> Limit:
+        """The larger of both, of each amount."""
+        return Limit(max(self.epsilon, other.epsilon), max(self.delta, other.delta))
+
     def times(self, n: int) -> Limit:
         """The cap n times over, exactly."""
         return Limit(times(self.epsilon, n), times(self.delta, n))
@@ -172,8 +176,7 @@ class Account:
         return periods
 
     def _capped(self, cap: Limit) -> Account:
-        largest = Limit(max(self.largest.epsilon, cap.epsilon), max(self.largest.delta, cap.delta))
-        return replace(self, cap=cap, largest=largest)
+        return replace(self, cap=cap, largest=self.largest.or_more(cap))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from dpquery.ledger.amounts import ZERO
-from dpquery.ledger.model import DATASET, JSON, Account, Kind, Limit, Periods
+from dpquery.ledger.model import DATASET, JSON, NOTHING, Account, Kind, Limit, Periods
 
 DAY: Final = 86_400
 
 
-def due(accounts: Mapping[str, Account], groups: Iterable[str], free: bool, moment: int) -> Iterator[Mapping[str, JSON]]:
+def due(accounts: Mapping[str, Account], free: bool, moment: int) -> Iterator[Mapping[str, JSON]]:
     """B4. The entries that say which periods begin at `moment` (in seconds of Unix time), and for which there is no room.
 
     Each boundary that was passed takes one more cap of its account out of what is left, in the order of time, then of names; a boundary at which
-    nothing is left is passed for good, but for the last one, which is tried again. `free`: nothing is reserved. `groups` are those of the schema.
+    nothing is left is passed for good, but for the last one, which is tried again. `free`: nothing is reserved.
 
     Given   an account whose cap renews: each period's charges alone are tested against the cap, as in B1, at the one delta_conv.
     Claim   the answers of a period are DP at the largest cap of that period; all answers of all analysts stay DP at the data set's largest cap,
@@ -37,7 +36,7 @@ def due(accounts: Mapping[str, Account], groups: Iterable[str], free: bool, mome
             if number > begun_before:
                 yield _renewed(key, number, number - begun_before)
         return
-    room, taken, begun, full = Unreserved(accounts, groups), Counter[str](), dict[str, int](), set[str]()
+    room, taken, begun, full = Unreserved(accounts), Counter[str](), dict[str, int](), set[str]()
     for _, key, number in heapq.merge(*(_boundaries(renewing[key], ahead[key]) for key in sorted(renewing))):
         if key in full:
             continue
@@ -60,47 +59,43 @@ def _renewed(key: str, number: int, times: int) -> Mapping[str, JSON]:
 
 
 class Unreserved:
-    """What is left of the data set's cap, and of each group's: members' caps count towards their group's, which counts as a whole."""
+    """What is left of the data set's cap, and of each group's: members' caps count towards their group's, which counts as a whole (`sets_aside`)."""
 
-    def __init__(self, accounts: Mapping[str, Account], groups: Iterable[str]) -> None:
+    def __init__(self, accounts: Mapping[str, Account]) -> None:
         self._accounts = accounts
-        self._groups = frozenset(name for name in groups if f"{Kind.GROUP}:{name}" in accounts)
         analysts = [a for a in accounts.values() if a.kind is Kind.ANALYST]
-        self._held = {name: _sum(a.reserved for a in analysts if a.group == name) for name in self._groups}
-        self._loose = _sum(a.reserved for a in analysts if a.group not in self._groups)
+        self._held = {g.name: total(a.reserved for a in analysts if a.group == g.name) for g in accounts.values() if g.kind is Kind.GROUP}
+        self._loose = total(a.reserved for a in analysts if a.group is None)
 
     def takes(self, account: Account) -> bool:
         """Whether the account's cap fits once more; then it is taken."""
         held, loose = dict(self._held), self._loose
-        if account.group in self._groups:
-            held[account.group] = held[account.group] + account.base
-            if not _within(held[account.group], self._cap(account.group)):
-                return False
-        else:
+        if account.group is None:
             loose = loose + account.base
-        if not _within(_total(loose, held, self._cap), self._accounts[DATASET].cap):
+        else:
+            held[account.group] = held[account.group] + account.base
+            if not _within(held[account.group], self._group(account.group).cap):
+                return False
+        if not _within(total([loose, *(sets_aside(self._group(name), one) for name, one in held.items())]), self._accounts[DATASET].cap):
             return False
         self._held, self._loose = held, loose
         return True
 
-    def holds(self) -> bool:
-        """Whether all groups and all analysts beside them fit into the data set's cap as they are."""
-        return _within(_total(self._loose, self._held, self._cap), self._accounts[DATASET].cap)
-
-    def _cap(self, group: str) -> Limit:
-        return self._accounts[f"{Kind.GROUP}:{group}"].cap
+    def _group(self, name: str) -> Account:
+        return self._accounts[f"{Kind.GROUP}:{name}"]
 
 
-def _total(loose: Limit, held: Mapping[str, Limit], cap: Callable[[str], Limit]) -> Limit:
-    whole = [Limit(max(one.epsilon, cap(name).epsilon), max(one.delta, cap(name).delta)) for name, one in held.items()]
-    return _sum([loose, *whole])
+def sets_aside(group: Account, held: Limit) -> Limit:
+    """What a group whose members hold so much takes of the data set's budget: its cap in force, also where a schema lists it no more."""
+    return held.or_more(group.cap)
 
 
-def _sum(limits: Iterable[Limit]) -> Limit:
-    total = Limit(ZERO, ZERO)
+def total(limits: Iterable[Limit]) -> Limit:
+    """All of them together, exactly."""
+    whole = NOTHING
     for limit in limits:
-        total = total + limit
-    return total
+        whole = whole + limit
+    return whole
 
 
 def _within(limit: Limit, most: Limit) -> bool:

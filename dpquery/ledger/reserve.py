@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final
 
 from dpquery.errors import Fault, Refused, SchemaError
-from dpquery.ledger.amounts import ZERO, minus, plus, times, told
+from dpquery.ledger.amounts import ZERO, minus, times, told
 from dpquery.ledger.model import DATASET, Account, Amounts, Kind, Limit, Periods, Terms
-from dpquery.ledger.renewal import Unreserved
+from dpquery.ledger.renewal import sets_aside, total
 from dpquery.schema.model import Caps, Schema
 
 DEFAULT: Final = "default"
@@ -56,15 +56,16 @@ def changes(schema: Schema, accounts: Mapping[str, Account], moment: int) -> tup
     """B3. The accounts that the schema makes (True) or changes (False), as they are then. SchemaError where a cap has no room.
 
     Caps only stop later charges: an account keeps what it spent, and counts at the largest cap it ever had, in the schema or not; one that renews,
-    at those of all its periods (B4), which are counted from `moment` on where they are new. A grant counts as a larger cap does.
+    at those of all its periods (B4), which are counted from `moment` on where they are new. A grant counts as a larger cap does. A group's cap is
+    set aside for its members: it counts as a whole, also where they hold less of it.
 
     Given   each charge is an analyst's account's, which is (epsilon, delta)-DP at its largest cap, however its questions are chosen (B1).
     Claim   without `oversubscribe` and `unsafe_testing`, the largest caps of all analysts that ever were add up to at most the data set's, so that
             all answers together are DP at the data set's largest cap; those of a group's members likewise, at the group's. (With the former, the
             data set's own sums, and each group's, are filtered by B1.)
     Proof   An account is never dropped, leaves no group once it has spent, its largest cap never falls, and wherever one is new or larger, or joins,
-            the sum is tested again. Accounts asked in turn, each question chosen after all answers, are interactive mechanisms side by side,
-            which compose by adding up epsilons and deltas.
+            the sum is tested again, a group at no less than its members hold. Accounts asked in turn, each question chosen after all answers,
+            are interactive mechanisms side by side, which compose by adding up epsilons and deltas.
     Tight   What is left can be taken and spent: test_a_new_account_gets_what_is_left, test_a_raised_budget_makes_room
     Source  Vadhan and Zhang 2023; Lyu 2022 (concurrent composition); docs/pitfalls.md B3, B6, N3.
     """
@@ -87,11 +88,8 @@ def granted(schema: Schema, accounts: Mapping[str, Account], key: str, more: Lim
         raise SchemaError("BAD_BUDGET", f"delta would become {told(account.cap.delta)}: it stays below 1", instead="grant less")
     if schema.oversubscribe or schema.unsafe_testing:
         return
-    after = {**accounts, key: account}
-    _reserved(after, {key} if _grew(account, before) else set())
-    if account.kind is Kind.GROUP and not Unreserved(after, schema.groups).holds():
-        message = f"the cap of group `{account.name}` and those of the others would add up to more than the data set's budget"
-        raise SchemaError("CAPS_EXCEED_BUDGET", message, instead="grant less, or the data set more first (`--dataset`)")
+    if _grew(account, before):
+        _reserved({**accounts, key: account}, {key})
 
 
 def _recapped(account: Account, wanted: Account, moment: int) -> Account:
@@ -123,37 +121,52 @@ def _stays(account: Account, before: Account | None) -> None:
 
 
 def _grew(account: Account, before: Account) -> bool:
-    """Whether the account takes more of what is reserved than before, or takes it from another group."""
+    """Whether the account takes more of what is reserved than before, or takes it from another group; of a group, its cap in force."""
+    if account.kind is Kind.GROUP:
+        return account.cap.or_more(before.cap) != before.cap
     return account.reserved != before.reserved or account.group != before.group
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a whole: what it takes, and whether it is new or takes more than before."""
+
+    name: str
+    takes: Limit
+    grown: bool
+
+
 def _reserved(accounts: Mapping[str, Account], grown: set[str]) -> None:
-    """SchemaError unless all analysts that ever were, each at its largest cap, fit into the data set's budget, and members into their group's.
+    """SchemaError unless members, each at its largest cap, fit into their group's, and groups and all others into the data set's budget.
 
     Sums that nothing was added to need no second look: they stood under a budget that was in force, and lowering caps takes nothing back.
     """
     analysts = [a for a in accounts.values() if a.kind is Kind.ANALYST]
-    if any(a.key in grown for a in analysts):
-        _fit(analysts, accounts[DATASET], "the data set's budget", grown)
+    parts = [_Part(f"`{a.name}`", a.reserved, a.key in grown) for a in analysts if a.group is None]
     for group in (a for a in accounts.values() if a.kind is Kind.GROUP):
-        members = [a for a in analysts if a.group == group.name]
-        if any(a.key in grown for a in members):
-            _fit(members, group, f"the cap of group `{group.name}`", grown)
+        members = [_Part(f"`{a.name}`", a.reserved, a.key in grown) for a in analysts if a.group == group.name]
+        _fit(members, group, f"the cap of group `{group.name}`")
+        held = total(m.takes for m in members)
+        parts.append(_Part(f"group `{group.name}`", sets_aside(group, held), group.key in grown or any(m.grown for m in members)))
+    _fit(parts, accounts[DATASET], "the data set's budget")
 
 
-def _fit(parts: list[Account], whole: Account, name: str, grown: set[str]) -> None:
+def _fit(parts: list[_Part], whole: Account, name: str) -> None:
+    if not any(part.grown for part in parts):
+        return
+    others = [part for part in parts if not part.grown]
+    wanted, held = total(part.takes for part in parts), total(part.takes for part in others)
     for field, read in _FIELDS:
-        total, most = _sum(read(a.reserved) for a in parts), read(whole.cap)
-        if total <= most:
+        most = read(whole.cap)
+        if read(wanted) <= most:
             continue
-        others = [a for a in parts if a.key not in grown]
-        held = ", ".join(f"`{a.name}` {told(read(a.reserved))}" for a in others) or "none"
-        rest = max(ZERO, minus(most, _sum(read(a.reserved) for a in others)))
-        names = ", ".join(f"`{a.name}`" for a in parts if a.key in grown)
+        taken = ", ".join(f"{part.name} {told(read(part.takes))}" for part in others) or "none"
+        rest = max(ZERO, minus(most, read(held)))
+        names = ", ".join(part.name for part in parts if part.grown)
         raise SchemaError(
             "CAPS_EXCEED_BUDGET",
-            f"the caps on {field} add up to {told(total)}, above {name} of {told(most, ROUND_FLOOR)}; every account that ever was counts, each at "
-            f"the largest cap it ever had, and in each period that began ({held})",
+            f"the caps on {field} add up to {told(read(wanted))}, above {name} of {told(most, ROUND_FLOOR)}; every account that ever was counts, "
+            f"each at the largest cap it ever had, and in each period that began, a group at no less than its cap ({taken})",
             instead=f"{field} {told(rest, ROUND_FLOOR)} is left for {names}: write no more, or raise {name}",
         )
 
@@ -167,13 +180,6 @@ def _delta(limit: Limit) -> Decimal:
 
 
 _FIELDS: Final[tuple[tuple[str, Callable[[Limit], Decimal]], ...]] = (("epsilon", _epsilon), ("delta", _delta))
-
-
-def _sum(amounts: Iterable[Decimal]) -> Decimal:
-    total = ZERO
-    for amount in amounts:
-        total = plus(total, amount)
-    return total
 
 
 def _groups(schema: Schema) -> dict[str, str]:

@@ -45,7 +45,7 @@ def brought_up(tx: Transaction, schema: Schema) -> None:
 def renewals(accounts: Mapping[str, Account], schema: Schema) -> Iterator[Mapping[str, JSON]]:
     """The entries of periods that are due now."""
     if any(account.periods is not None for account in tuple(accounts.values())):
-        yield from renewal.due(dict(accounts), schema.groups, schema.oversubscribe or schema.unsafe_testing, log.moment())
+        yield from renewal.due(dict(accounts), schema.oversubscribe or schema.unsafe_testing, log.moment())
 
 
 def renewed(tx: Transaction, accounts: Mapping[str, Account], schema: Schema) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from ledger_shop import Shop, gaussian, laplace
+from ledger_shop import Clock, Shop, gaussian, laplace
 
 from dpquery.errors import OverBudget, Refused, SchemaError
 from dpquery.ledger import Kind, Ledger, Limit
@@ -60,13 +60,40 @@ def test_a_grant_fits_into_what_the_data_set_and_the_group_have_left(shop: Shop)
     opened.grant(Kind.ANALYST, "alice", limit("1"), "what the group has left")
     assert "epsilon 4 is left for `carol`" in refused(opened, Kind.ANALYST, "carol", more=limit("2"))
     opened.grant(Kind.GROUP, "team", limit("1"), "what the data set has left")
-    assert "the cap of group `team`" in refused(opened, Kind.GROUP, "team", more=limit("0.1"))
+    assert "epsilon 5 is left for group `team`" in refused(opened, Kind.GROUP, "team", more=limit("0.1"))
     opened.grant(Kind.DATASET, "dataset", limit("1"), "a new agreement")
     opened.grant(Kind.ANALYST, "carol", limit("1"), "and its use")
     opened.charge("carol", laplace("4"), {})
     opened.charge("alice", laplace("3"), {})
     assert opened.balances()[0].cap == limit("9", "1e-6")
     assert opened.verify() == ()
+
+
+@pytest.mark.lemma("B3", "B4")
+def test_a_grant_cannot_take_what_is_set_aside_for_a_group(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    opened = shop.begin(analysts={"a": ("1", "0", 30), "l": ("5", "0")}, groups={"g": (("3", "0"), ("a",))})
+    said = refused(opened, Kind.ANALYST, "l", more=limit("2"))
+    assert "add up to 10, above the data set's budget of 8" in said
+    assert "(group `g` 3); epsilon 5 is left for `l`" in said
+    said = refused(opened, Kind.ANALYST, "a", more=limit("2.5"))
+    assert "add up to 3.5, above the cap of group `g` of 3" in said, "the group's sum and not the data set's, which fits"
+    for day in (0, 31, 61):
+        clock.day = day
+        opened.charge("a", laplace("1"), {})
+    assert opened.verify() == ()
+
+
+@pytest.mark.lemma("B3")
+def test_a_member_is_granted_what_the_group_has_though_others_ask_first(shop: Shop) -> None:
+    caps = {"a": ("2", "0"), "b": ("0.5", "0"), "l": ("4", "0"), "m": ("1", "0")}
+    opened = shop.begin(analysts=caps, groups={"g": (("3", "0"), ("a", "b"))})
+    assert "epsilon 1 is left for `m`" in refused(opened, Kind.ANALYST, "m", more=limit("0.5"))
+    opened.grant(Kind.ANALYST, "b", limit("0.5"), "its own")
+    opened.charge("b", laplace("1"), {})
+    said = refused(opened, Kind.ANALYST, "b", more=limit("0.1"))
+    assert "add up to 3.1, above the cap of group `g` of 3" in said, "the group's, though the data set's sum is above its budget too"
+    assert "(`a` 2); epsilon 1 is left for `b`" in said
 
 
 def test_a_grant_below_the_largest_cap_needs_no_room(shop: Shop) -> None:

@@ -35,8 +35,9 @@ MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # what is tried here
 Pair = tuple[Fraction, Fraction]
 NONE: Pair = (Fraction(0), Fraction(0))
 WHOLE, TEAM, ANALYSTS = "dataset", "team", ("alice", "bob", "carol")
-BUDGET: Pair = (Fraction(6), Fraction("9e-7"))
-GROUP: Pair = (Fraction(3), Fraction("5e-7"))
+BUDGETS: tuple[Pair, ...] = ((Fraction(6), Fraction("9e-7")), (Fraction("4.5"), Fraction("6e-7")))  # in the second all is set aside
+TEAMS: tuple[str, str, int | None] = ("3", "5e-7", None)
+GROUP: Pair = (Fraction(TEAMS[0]), Fraction(TEAMS[1]))
 CAPS: dict[str, tuple[str, str, int | None]] = {"alice": ("1", "2e-7", 10), "bob": ("1", "2e-7", None), "carol": ("1.5", "1e-7", 15)}
 CHOICES = [("1", "2e-7", None), ("1", "1e-7", 10), ("0.5", "2e-7", 10), ("1.5", "1e-7", 15), ("1.5", "1e-7", None), ("2", "3e-7", 4)]
 
@@ -130,9 +131,9 @@ class Answer:
 class World:
     """All accounts; `free`: nothing is reserved, and the data set's own filter decides too."""
 
-    def __init__(self, free: bool) -> None:
+    def __init__(self, free: bool, budget: Pair) -> None:
         self.free = free
-        self.accounts = {WHOLE: Model(BUDGET, BUDGET[1] / 2), TEAM: Model(GROUP, GROUP[1] / 2)}
+        self.accounts = {WHOLE: Model(budget, budget[1] / 2), TEAM: Model(GROUP, GROUP[1] / 2)}
         for name, (epsilon, delta, days) in CAPS.items():
             team = TEAM if name in ("alice", "bob") else None
             self.accounts[name] = Model((Fraction(epsilon), Fraction(delta)), Fraction(delta) / 2, team, days)
@@ -152,7 +153,8 @@ class World:
         return plus(self.accounts["carol"].reserved, most(self.held(TEAM), self.accounts[TEAM].cap))
 
     def fits(self) -> bool:
-        return within(self.held(), self.accounts[WHOLE].cap) and within(self.held(TEAM), self.accounts[TEAM].cap)
+        """Into the team's cap, and with all of that into the data set's: others cannot take what is set aside for a group."""
+        return within(self.held(TEAM), self.accounts[TEAM].cap) and within(self.allotted(), self.accounts[WHOLE].cap)
 
     def pass_time(self, now: Fraction) -> None:
         """Boundary by boundary, in the order of time."""
@@ -177,9 +179,12 @@ class World:
 
     def recap(self, name: str, cap: tuple[str, str, int | None], now: Fraction) -> bool:
         """Whether the cap came into force."""
-        before = self.accounts[name].reserved
-        self.accounts[name].recapped((Fraction(cap[0]), Fraction(cap[1])), cap[2], now)
-        return self.free or self.accounts[name].reserved == before or self.fits()
+        one, base = self.accounts[name], (Fraction(cap[0]), Fraction(cap[1]))
+        before, lower = one.reserved, name == TEAM and within(plus(base, one.granted), one.cap)
+        one.recapped(base, cap[2], now)
+        if self.free or lower:
+            return True
+        return within(self.allotted(), self.accounts[WHOLE].cap) if name == TEAM else one.reserved == before or self.fits()
 
     def grant(self, name: str, more: Pair) -> bool:
         one = self.accounts[name]
@@ -220,14 +225,14 @@ NAMES = st.sampled_from(ANALYSTS)
 class Interleaving(RuleBasedStateMachine):
     store: ClassVar[str] = "sqlite"
 
-    @initialize(free=st.sampled_from([False, False, True]))
-    def begin(self, free: bool) -> None:
+    @initialize(free=st.sampled_from([False, False, True]), budget=st.sampled_from(BUDGETS))
+    def begin(self, free: bool, budget: Pair) -> None:
         self.patch = pytest.MonkeyPatch()
         self.clock = Clock(self.patch)
         self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
         self.shop = Shop(self.folder, postgres.database() if self.store == "postgres" else None)
         (self.folder / "visits.duckdb").write_bytes(b"other rows")
-        self.world, self.caps = World(free), dict(CAPS)
+        self.world, self.caps = World(free, budget), {**CAPS, TEAM: TEAMS}
         self.shop.create(self.schema())
         ledger.join(self.schema("visits"), place(self.shop.place), fingerprint="v1", identity=["visits.duckdb", 10, 1])
         self.doors = [self.shop.open(self.schema())]
@@ -236,9 +241,9 @@ class Interleaving(RuleBasedStateMachine):
 
     def schema(self, dataset: str = "shop") -> Schema:
         """Of one of two data sets of the same people."""
-        analysts = {name: cap if cap[2] is not None else cap[:2] for name, cap in self.caps.items()}
-        budget, group = (str(Decimal(x.numerator) / x.denominator) for x in BUDGET), tuple(str(Decimal(x.numerator) / x.denominator) for x in GROUP)
-        teams = {TEAM: (group, ("alice", "bob"))}
+        analysts = {name: cap if cap[2] is not None else cap[:2] for name, cap in self.caps.items() if name != TEAM}
+        budget = (str(Decimal(x.numerator) / x.denominator) for x in self.world.accounts[WHOLE].base)
+        teams = {TEAM: (self.caps[TEAM][:2], ("alice", "bob"))}
         many = Limits(timeouts_per_account=10**6)
         named = {"account": "people", "dataset": dataset, "file": self.folder / f"{dataset}.yaml", "source": Source(path=f"{dataset}.duckdb")}
         return self.shop.schema(budget=tuple(budget), analysts=analysts, groups=teams, oversubscribe=self.world.free, limits=many, **named)  # type: ignore[arg-type]
@@ -342,7 +347,7 @@ class Interleaving(RuleBasedStateMachine):
     def time(self, days: float) -> None:
         self.clock.day += days
 
-    @rule(name=st.sampled_from((*ANALYSTS, TEAM, WHOLE)), epsilon=st.sampled_from(["0.25", "1"]), delta=st.sampled_from(["0", "1e-8"]))
+    @rule(name=st.sampled_from((*ANALYSTS, "carol", TEAM, WHOLE)), epsilon=st.sampled_from(["0.25", "1"]), delta=st.sampled_from(["0", "1e-8"]))
     def grant(self, name: str, epsilon: str, delta: str) -> None:
         self.world.pass_time(self.now)
         tried = deepcopy(self.world)
@@ -374,6 +379,23 @@ class Interleaving(RuleBasedStateMachine):
             self.world = tried
             self.world.pass_time(self.now)
 
+    @rule(cap=st.sampled_from([("2", "3e-7", None), ("3", "5e-7", None), ("4", "5e-7", None)]))
+    def change_the_teams_cap(self, cap: tuple[str, str, int | None]) -> None:
+        self.change_a_cap(TEAM, cap)
+
+    @rule(name=st.sampled_from(["alice", "bob"]), epsilon=st.booleans())
+    def take_what_is_set_aside(self, name: str, epsilon: bool) -> None:
+        """Whatever others were granted before, a member gets all that the team has left."""
+        self.world.pass_time(self.now)
+        held, cap = self.world.held(TEAM), self.world.accounts[TEAM].cap
+        rest = cap[0] - held[0] if epsilon else cap[1] - held[1]
+        if self.world.free or not within(held, cap) or not rest:
+            return
+        amount = Decimal(rest.numerator) / rest.denominator
+        self.door(0).grant(Kind.ANALYST, name, Limit(amount, Decimal(0)) if epsilon else Limit(Decimal(0), amount), "set aside")
+        assert self.world.grant(name, (rest, Fraction(0)) if epsilon else (Fraction(0), rest))
+        self.world.pass_time(self.now)
+
     @precondition(lambda self: len(self.doors) < 2)
     @rule()
     def second_door(self) -> None:
@@ -387,6 +409,7 @@ class Interleaving(RuleBasedStateMachine):
         if hasattr(self, "world"):
             whole = self.world.accounts[WHOLE]
             assert self.world.free or within(self.world.held(), whole.largest)
+            assert self.world.free or within(self.world.allotted(), whole.cap), "and what is set aside is there"
             tested = (*ANALYSTS, *((WHOLE, TEAM) if self.world.free else ()))
             for one in (self.world.accounts[name] for name in tested):
                 assert Model(one.largest, one.conv).keeps(one.spent)

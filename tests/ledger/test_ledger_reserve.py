@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from ledger_shop import Shop, gaussian, laplace
+from ledger_shop import Clock, Shop, gaussian, laplace
 
 from dpquery.errors import Fault, OverBudget, Refused, SchemaError
 from dpquery.ledger.model import Amounts
@@ -205,6 +205,44 @@ def test_who_has_spent_leaves_no_group(shop: Shop) -> None:
         assert "`alice` has spent from the cap of group `team`" in error.message
     error = failure(shop, analysts={"bob": ("1", "0")}, groups={"team": (("1", "0"), ("bob",))})
     assert error.code == "CAPS_EXCEED_BUDGET"
+
+
+SET_ASIDE = {"a": ("1", "0", 30), "l": ("5", "0")}
+G = {"g": (("3", "0"), ("a",))}
+
+
+@pytest.mark.lemma("B3")
+def test_a_schema_cannot_take_what_is_set_aside_for_a_group(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a new account, though the sum of all analysts would fit; nor where the schema lists the group no more, as another's of the account does."""
+    clock = Clock(monkeypatch)
+    opened = shop.begin(analysts=SET_ASIDE, groups=G)
+    opened.charge("l", laplace("5"), {})
+    for fields in ({"analysts": {"a": ("1", "0", 30), "m": ("2", "0")}, "groups": G}, {"analysts": {"l": ("5", "0"), "m": ("2", "0")}}):
+        error = failure(shop, **fields)
+        assert error.code == "CAPS_EXCEED_BUDGET"
+        assert "add up to 10, above the data set's budget of 8" in error.message
+        assert "(`l` 5, group `g` 3)" in error.message
+        assert "epsilon 0 is left for `m`" in (error.instead or "")
+    for day in (0, 30, 60):
+        clock.day = day
+        opened.charge("a", laplace("1"), {})
+    assert opened.verify() == ()
+
+
+@pytest.mark.lemma("B3")
+def test_a_groups_cap_grows_into_what_is_left_only(shop: Shop) -> None:
+    shop.begin(analysts=SET_ASIDE, groups=G).charge("l", laplace("5"), {})
+    alone = {"a": SET_ASIDE["a"]}
+    for analysts, groups in ((alone, {"g": (("4", "0"), ("a",))}), ({**alone, "b": ("0.5", "0")}, {**G, "h": (("1", "0"), ("b",))})):
+        error = failure(shop, analysts=analysts, groups=groups)
+        assert "add up to 9, above the data set's budget of 8" in error.message
+    error = failure(shop, analysts={"a": ("4", "0", 30), "l": ("5", "0")}, groups=G)
+    assert "add up to 4, above the cap of group `g` of 3" in error.message, "its own sum, though the data set's is above too"
+    freed = {"g": (("2", "0"), ("a",))}
+    shop.open(shop.schema(analysts=SET_ASIDE, groups=freed))
+    opened = shop.open(shop.schema(analysts={**SET_ASIDE, "m": ("1", "0")}, groups=freed))
+    opened.charge("m", laplace("1"), {})
+    assert failure(shop, analysts={**SET_ASIDE, "m": ("1", "0")}, groups=G).code == "CAPS_EXCEED_BUDGET"
 
 
 def test_oversubscribed_groups_bind_their_members_together(shop: Shop) -> None:
