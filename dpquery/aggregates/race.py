@@ -4,7 +4,7 @@ The parts are sums Q(t) of cells that are capped at t, for t = the ceiling and i
 the price, and noise of its own. With w(t) the width that t's noise exceeds with probability DOUBT / levels at most, what is shown is the largest of
 Q(t) + noise - w(t), and of 0: a function of released numbers. As no Q(t) is above Q, the sum under the ceiling, what is shown is above Q with
 probability DOUBT at most. It is below Q by more than 2 w(T) with probability DOUBT / levels at most, T being the lowest t that no unit exceeds in any
-group: there Q(T) is Q. Dong, Fang, Yi, Tao and Machanavajjhala 2022, where each row is one unit's; what is claimed of the parts is C17.
+group: there Q(T) is Q. Dong, Fang, Yi, Tao and Machanavajjhala 2022, where each row is one unit's; what is claimed of the parts is C18.
 """
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ def columns(releases: int, groups: int = 10_000, parts: int = 3) -> list[Draws]:
     """The noise on each column of some releases of one statement, one after the other."""
     keys = tuple((i,) for i in range(groups))
     exact = Exact(keys, ((0,) * groups,) * parts)
-    release = cast(Release, SimpleNamespace(keys=ListedKeys(keys, ""), table=SimpleNamespace(parts=(SimpleNamespace(numbers=1, cell=None),) * parts)))
+    table = SimpleNamespace(parts=(SimpleNamespace(numbers=1, cell=None),) * parts)
+    release = cast(Release, SimpleNamespace(keys=ListedKeys(keys, ""), table=table, aggregates=()))
     priced = cast(Priced, SimpleNamespace(noises=(PLAIN, noise(LAPLACE, 1000), PLAIN)[:parts], threshold=None))
     answers = [released.add(exact, release, priced, SystemBits()) for _ in range(releases)]
     return [np.array(column) for answer in answers for column in answer.sums]

@@ -404,7 +404,7 @@ TABLE: dict[str, Pitfall] = {
         (
             *_in("pitfalls_values", "c10_bounds_that_nobody_declared_are_not_found", "e_the_bounds_are_those_of_the_expression_that_is_summed"),
             *_in("automatic_bounds", "the_histogram_takes_a_tenth_of_the_price", "the_price_is_what_is_asked_and_knows_no_cap"),
-            *_in("raced", "c17_a_unit_reaches_the_claim_of_every_cap", "c17_a_plan_whose_caps_are_of_different_rows_is_refused"),
+            *_in("raced", "c18_a_unit_reaches_the_claim_of_every_cap", "c18_a_plan_whose_caps_are_of_different_rows_is_refused"),
         ),
     ),
     "C11": Pitfall(

@@ -264,7 +264,7 @@ def test_e_no_argument_skips_the_noise_or_the_charge() -> None:
     """There is no raw reader, no seed, no flag that turns post-processing, noise or accounting off. `params` are literals of the statement."""
     taken = set(inspect.signature(Session.query).parameters)
     assert taken == {"self", "sql", "dialect", "params", "fresh", "progress", "notice", "price"}
-    assert {*asking_for.Wanted.__annotations__} == {"epsilon", "delta", "rho", "confidence", "noise", "error", "bounds"}
+    assert {*asking_for.Wanted.__annotations__} == {"epsilon", "delta", "rho", "confidence", "noise", "error", "bounds", "tidy"}
     assert set(inspect.signature(dpquery.connect).parameters) == {"schema", "analyst", "ledger"}
     methods = {name for name, _ in inspect.getmembers(Session, inspect.isfunction) if not name.startswith("_")}
     assert methods >= {"query", "explain", "budget", "tables", "close"}

@@ -504,7 +504,7 @@ def ask(random: Random) -> Ask:
     noise, selection = (random.choice([None, None, *Mechanism]) for _ in range(2))
     share = Fraction(1, 10) if random.random() < 0.2 and rho is None else None
     confidence = random.choice([Fraction(95, 100), Fraction(1, 2)])
-    return Ask(delta, Fraction(random.randint(1, 20), 8) if rho is None else None, rho, noise, selection, share, confidence)
+    return Ask(delta, Fraction(random.randint(1, 20), 8) if rho is None else None, rho, noise, selection, share, confidence, plain=random.random() < 0.3)
 
 
 def facts(plan: Draft, data: Data, random: Random) -> Facts:

@@ -36,13 +36,13 @@ def orders(unit: int, count: int, amount: int) -> list[dict[str, object]]:
     return [{"oid": 100 * unit + i, "uid": unit, "item": "v", "amount": amount, "score": None} for i in range(count)]
 
 
-@pytest.mark.lemma("C17")
+@pytest.mark.lemma("C18")
 @pytest.mark.parametrize("card", ["race_count", "race_total"])
 @pytest.mark.parametrize("adjacency", [*Adjacency])
-def test_c17_a_unit_reaches_the_claim_of_every_cap(card: str, adjacency: Adjacency) -> None:
+def test_c18_a_unit_reaches_the_claim_of_every_cap(card: str, adjacency: Adjacency) -> None:
     """One with as much as the ceiling moves every cap's sum by all of it; one with less, all of the caps below."""
     release = raced(card)
-    assert "C17" in lemmas(release)
+    assert "C18" in lemmas(release)
     other = orders(2, 3, 1)
     before, ours = run(release, Data({"orders": other})), run(release, Data({"orders": other + orders(1, 13, 9)}))
     claims = sensitivities(enforced(release), adjacency)
@@ -53,9 +53,9 @@ def test_c17_a_unit_reaches_the_claim_of_every_cap(card: str, adjacency: Adjacen
         assert (found.l0, found.linf, found.l1, found.l2_squared) == (claim.l0, claim.linf, claim.l1, claim.l2_squared)
 
 
-@pytest.mark.lemma("C17")
+@pytest.mark.lemma("C18")
 @pytest.mark.parametrize("card", ["race_count", "race_total"])
-def test_c17_no_cap_adds_up_to_more_than_a_higher_one(card: str) -> None:
+def test_c18_no_cap_adds_up_to_more_than_a_higher_one(card: str) -> None:
     release, random = raced(card, 40), Random(7)
     for _ in range(30):
         rows = [row for unit in range(4) for row in orders(unit, random.randint(0, 20), random.randint(-9, 9))]
@@ -68,8 +68,8 @@ def _changed(release: Release, part: Part) -> Release:
     return replace(release, table=replace(release.table, parts=(part, *others)))
 
 
-@pytest.mark.lemma("C17")
-def test_c17_a_plan_whose_caps_are_of_different_rows_is_refused() -> None:
+@pytest.mark.lemma("C18")
+def test_c18_a_plan_whose_caps_are_of_different_rows_is_refused() -> None:
     counts, totals = raced(), raced("race_total")
     first, value = counts.table.parts[0], totals.table.parts[0]
     assert isinstance(value.row, Units)
@@ -84,5 +84,5 @@ def test_c17_a_plan_whose_caps_are_of_different_rows_is_refused() -> None:
     for one in wrong:
         with pytest.raises(Fault) as caught:
             best_of(one)
-        assert caught.value.message == "caps of one aggregate are not of the same rows, none below 0, under rising ceilings (C17)"
-    assert best_of(counts) == best_of(totals) == ("C17",)
+        assert caught.value.message == "caps of one aggregate are not of the same rows, none below 0, under rising ceilings (C18)"
+    assert best_of(counts) == best_of(totals) == ("C18",)

@@ -46,7 +46,7 @@ def test_bounds_and_options(case: dict[str, Any]) -> None:
         assert [f"{one.name}: {one.per_group} {one.per_row} {one.epsilon}" for one in bounded] == case["bounds"]
     if "options" in case:
         given = {name: getattr(question.blocks[0].options, name) for name in question.blocks[0].options.__dataclass_fields__}
-        assert str({name: str(value) for name, value in given.items() if value is not None}) == case["options"]
+        assert str({name: str(value) for name, value in given.items() if value not in (None, False)}) == case["options"]
 
 
 def test_every_refusal_has_a_place_and_says_what_to_write() -> None:

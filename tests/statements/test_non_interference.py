@@ -22,6 +22,7 @@ from asked import Door, Heard, Listener, charged, files, ordinary, told
 from broken import CALLS, broken
 from checked import prepared
 from inside import Inside
+from led import led
 from relations import views
 from sought import LEAVES, bounded_nodes
 from statements import statement
@@ -66,6 +67,13 @@ class Question:
         return self.right and not (one.having or one.sort or one.qualify or one.limit is not None)
 
 
+class Choice(Question):
+    """A question that compares the groups of a release, of which one is chosen."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.call, self.right, self.twice, self.explained = text, {"epsilon": "0.1"}, False, True, True
+
+
 def same(here: Listener, there: Listener, question: Question) -> str:
     """How the question ended, on both; an AssertionError where something differs."""
     both = (here, there)
@@ -93,10 +101,11 @@ def explained(one: Session, question: Question) -> Any:
 
 
 OF_RELEASED = re.compile(
-    r"^This is a stored answer\. |below the noise was NULL: |: what one unit brings is capped at |^A list of released values has more than "
+    r"^This is a stored answer\. |below the noise was NULL: |^A list of released values has more than "
     r"|^The groups are more than "
     r"|^What the statement does with the released values failed; |: NULL in \d+ of \d+ rows: |: in \d+ of \d+ rows another value may be as frequent: "
     r"|^No group passed the threshold: |^Groups with few people are left out; |^No error bar for |: the error bar is wider than the value itself in "
+    r"|: what one unit brings is capped at |: no cap assures anything above 0; |cuts off about \S+ % of |that cuts off is not known at this price\.$"
 )
 """All that an answer says besides: functions of what was released and of the plan. Another one is looked at before it joins these."""
 
@@ -195,8 +204,19 @@ def test_nothing_but_released_values_depends_on_the_data(start: int, tmp_path: P
     assert ended["OVER_BUDGET"] >= 6, ended
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_choices_of_a_group_depend_on_the_data_by_what_is_chosen_alone(seed: int, tmp_path: Path) -> None:
+    made = world(seed)
+    schema, name = loaded(ordinary(made.whole, 16)), [made.removed[0], made.replaced[0], FUZZED][seed]
+    with closing(Door(made, schema, MAIN, tmp_path / MAIN)) as one, closing(Door(made, schema, name, tmp_path / name)) as other:
+        here, there = Listener(one), Listener(other)
+        ended = Counter(_told(name, here, there, Choice(text)) for text, _ in led(made, Random(f"choice {seed}")))
+    made.con.close()
+    assert ended["answered"] >= 2, ended
+
+
 def test_the_questions_have_every_node() -> None:
-    """Every node, part, cell and source of keys that a plan can have; test_released_lists.py has those with lists of released values."""
+    """Every node, part, cell and source of keys that a plan can have; choices of groups, and lists of released values, have tests of their own."""
     missing = bounded_nodes()
     for seed in range(WORLDS):
         made = world(seed)
