@@ -234,7 +234,7 @@ def _noticed(text: str) -> None:
 
 def _text(sql: str) -> str:
     if not isinstance(sql, str):
-        raise TypeError(f"a statement is text, not {type(sql).__name__}")
+        raise Refused("NOT_A_TEXT", f"a statement is text, not {type(sql).__name__}", instead="con.query('SELECT COUNT(*) FROM ..')")
     return sql
 
 

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from dpquery.display.pages import Lines, amounts
 from dpquery.display.text import Column, amount, facts, grid, remaining, safe
+from dpquery.ledger.model import Amounts
 
 if TYPE_CHECKING:
     from dpquery.engine import Workload
@@ -44,7 +45,9 @@ def workload(found: Workload) -> Lines:
 def _verdict(line: Line) -> str:
     if line.refused is not None:
         return "refused"
-    return "free: stored by then" if line.stored else "fits" if line.fits else "does not fit"
+    if line.charged == Amounts():
+        return "free: stored by then" if line.stored else "free"
+    return "fits" if line.fits else "does not fit"
 
 
 def _start(statement: str) -> str:

@@ -83,7 +83,7 @@ def verify_receipt(
         if shown.get("entry") != paper.content["entry"]:  # said beside what is proved: both could be edited
             found.append(Finding(None, "the proof is of another entry than the receipt"))
         found += proved(shown, str(paper.get("commitment")), key)
-    return Checked(tuple(found), tuple(name for name in paper.names() if name not in paper.held))
+    return Checked(tuple(found), tuple(dict.fromkeys(name for name in paper.names() if name not in paper.held)))
 
 
 def _object(file: str | Path) -> Mapping[str, JSON]:

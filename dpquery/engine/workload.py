@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.engine import recall, receipt
 from dpquery.engine.cost import FREE, beforehand
+from dpquery.engine.explained import explained
 from dpquery.errors import Refused
 from dpquery.ledger import Amounts, Left, Room
 from dpquery.schema.model import Schema
@@ -22,8 +23,8 @@ JSON = Any
 class Line:
     """One statement: its guarantee standing alone (`price`), what it would be charged, and whether that fits after those before it that do.
 
-    `stored`: the account has seen an answer that serves, or will have by then. `refused` is why it has no price; `warnings` say what to know of it
-    before it is paid.
+    `stored`: the account has seen an answer that serves, or will have by then. EXPLAIN costs nothing. `refused` is why it has no price; `warnings`
+    say what to know of it before it is paid.
     """
 
     statement: str
@@ -78,9 +79,13 @@ def workload(texts: Sequence[str], prepared: Callable[[str, Room], tuple[Prepare
     total, charged = Amounts(), Amounts()
     for text in texts:
         try:
-            one, stored = prepared(text, room)
+            inside = explained(text)
+            one, stored = prepared(inside or text, room)
         except Refused as refused:
             lines.append(Line(text, refused=refused))
+            continue
+        if inside is not None:
+            lines.append(Line(text, {"epsilon": "0", "delta": "0"}, FREE, fits=True))
             continue
         noises = recall.noises(one, schema)
         stored = stored or (not schema.unsafe_testing and any(recall.serves(before, noises) for before in shown))

@@ -10,12 +10,12 @@ def locked() -> Fault:
     return Fault("LEDGER_LOCKED", "the ledger is in use by another process; nothing was charged", instead="try again")
 
 
-def missing(what: str) -> Fault:
+def missing(what: str, lost: str = "is restored from its backup") -> Fault:
     """No ledger there."""
     return Fault(
         "LEDGER_MISSING",
         f"{what} no question is answered",
-        instead="the data owner makes one with `dpquery ledger create`; one that was lost is restored from its backup",
+        instead=f"the data owner makes one with `dpquery ledger create`; one that was lost {lost}",
     )
 
 

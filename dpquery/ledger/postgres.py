@@ -214,7 +214,8 @@ def exists(address: Address) -> Refused:
 def _checked(connection: Connection[Any]) -> None:
     found, known = migrations.ran(connection), [(one.number, one.digest) for one in migrations.known()]
     if found is None:
-        raise faults.missing("there is no ledger in the database; without a ledger")
+        lost = "comes back from a dump of the database, or goes on as its backup, a file: `dpquery ledger restored --ledger FILE`"
+        raise faults.missing("there is no ledger in the database; without a ledger", lost)
     if len(found) > len(known) and found[: len(known)] == known:
         raise faults.newer()
     if found != known[: len(found)]:

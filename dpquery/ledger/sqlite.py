@@ -211,7 +211,8 @@ def _file(path: Path) -> tuple[int, int]:
     if not stat.S_ISREG(found.st_mode):
         raise _failed("what lies at its path is no file")
     if found.st_nlink > 1:  # SQLite keeps its locks and its log beside each name: two of them would not see each other
-        raise _failed("its file has several names (hard links), of which only one may be left")
+        several = "its file has several names (hard links), of which only one may be left"
+        raise faults.failed(several, f"remove the others: `find DIR -samefile {path.name}` finds them")
     return found.st_dev, found.st_ino
 
 

@@ -13,6 +13,8 @@ from dpquery.sql.refuse import near
 
 def statements(text: str, dialect: str = "duckdb") -> tuple[str, ...]:
     """The statements between semicolons, which do not count in quotes and comments. Raises Refused where the text cannot be read that far."""
+    if not isinstance(text, str) or not isinstance(dialect, str):
+        raise Refused("NOT_A_TEXT", "statements and their dialect are texts", instead="con.what_if('SELECT COUNT(*) FROM ..')")
     if dialect.lower() not in DIALECTS:
         raise Refused("DIALECT", f"no dialect {dialect!r}{near(dialect, DIALECTS)}", instead="one of " + ", ".join(DIALECTS))
     if len(text) > LONGEST:

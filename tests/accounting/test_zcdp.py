@@ -10,6 +10,8 @@ import pytest
 from choice_laws import losses, renyi
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import iv
+from mpmath.libmp import to_rational
 
 from dpquery.accounting import zcdp
 from dpquery.accounting.pure import choice_epsilon, laplace_epsilon
@@ -85,6 +87,23 @@ def test_laplace_rho_is_rounded_up_by_little(epsilon: Fraction) -> None:
         excess = mp.mpf(rho.numerator) / rho.denominator / (e * mp.tanh(e / 2)) - 1
         assert 0 <= excess < mp.mpf(10) ** -35
     assert rho <= epsilon * epsilon / 2 * (1 + Fraction(1, 10**30))
+
+
+@pytest.mark.lemma("Z2")
+@pytest.mark.parametrize("text", ["1/3", "1/7", "99/101", "1e-9", "7/3e10", "1e-40"])
+def test_laplace_rho_below_small_is_rounded_up_by_little(text: str) -> None:
+    """Of an epsilon below 1e-20 the price is at least e tanh(e/2), by interval arithmetic of 160 digits whose ends are read exactly."""
+    one, _, other = text.partition("/")
+    epsilon = Fraction(one) / Fraction(other or 1) / 10**20
+    rho, digits = laplace_rho_up(epsilon), iv.dps
+    iv.dps = 160
+    try:
+        e = iv.mpf(epsilon.numerator) / epsilon.denominator
+        q = iv.exp(-e)
+        low, high = (Fraction(*to_rational(end)) for end in (e * (1 - q) / (1 + q))._mpi_)
+    finally:
+        iv.dps = digits
+    assert high <= rho <= low * (1 + Fraction(1, 10**37))
 
 
 @pytest.mark.parametrize("text", ["1e-30", "1e-20", "1.1e-20", "1e-9", "0.5", "50", "299.9", "300", "300.1", "1e20", "1e25"])

@@ -71,6 +71,7 @@ def test_a_ledger_with_two_names_is_not_opened(file: Path) -> None:
             dpquery.connect(file, ledger=name).budget()
         assert caught.value.code == "LEDGER_FAILED"
         assert "hard links" in caught.value.message
+        assert f"remove the others: `find DIR -samefile {name.name}`" in (caught.value.instead or "")
     ledger.with_name("twin").unlink()
     assert dpquery.connect(file).budget().entries == 0
 

@@ -149,7 +149,7 @@ def test_refusal_has_fields(con: dpquery.Connection) -> None:
 
 @pytest.mark.parametrize("sql", [None, 5, b"SELECT 1"])
 def test_a_statement_is_text(con: dpquery.Connection, sql: object) -> None:
-    with pytest.raises(TypeError, match="a statement is text"):
+    with pytest.raises(dpquery.Error, match="NOT_A_TEXT: a statement is text"):
         con.query(sql)  # type: ignore[arg-type]
 
 

@@ -96,6 +96,17 @@ def test_caps_that_are_oversubscribed_promise_nothing(command: Command, tmp_path
     assert float(found["together"]["delta"]) == pytest.approx(by_hand, rel=1e-9)
 
 
+@pytest.mark.parametrize("units", [0, -1, 10_001, 1.5, "3", None, True])
+def test_how_many_people_is_a_whole_number(schema: Path, units: object) -> None:
+    with dpquery.connect(schema, analyst="alice") as con, pytest.raises(dpquery.Error, match=r"USAGE: so many people together are .* 1 to 10,000"):
+        con.budget().together(units)  # type: ignore[arg-type]
+
+
+def test_of_one_person_the_promise_is_the_cap(schema: Path) -> None:
+    with dpquery.connect(schema, analyst="alice") as con:
+        assert con.budget().together(1) == {"units": 1, "epsilon": "4", "delta": "0.0000005"}
+
+
 def test_several_people_together(command: Command, schema: Path) -> None:
     content = command("budget", "--schema", schema, "--analyst", "alice", "--units", "3", "--format", "json").json["together"]
     exact = group_delta_up(Fraction(4), Fraction("5e-7"), 3)

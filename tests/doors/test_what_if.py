@@ -70,6 +70,25 @@ def test_each_price_whether_it_fits_after_those_before_it_and_the_sums(schema: P
         assert con.budget().entries == 0, "nothing was charged"
 
 
+def test_an_explanation_is_free(schema: Path) -> None:
+    """As it is when it is asked; what it explains is refused as ever."""
+    with dpquery.connect(schema) as con:
+        found = con.what_if("EXPLAIN SELECT count(*) AS n FROM people; EXPLAIN SELECT max(age) FROM people; SELECT count(*) AS n FROM people")
+        one, refused, other = found.as_dict()["statements"]
+        assert (one["price"], one["charged"]["epsilon"], one["noises"], one["fits"], one["stored"]) == (
+            {"epsilon": "0", "delta": "0"},
+            "0",
+            [],
+            True,
+            False,
+        )
+        assert refused["error"]["code"] == "MIN_MAX"
+        assert (other["stored"], other["charged"]) == (False, found.total.as_dict()), "it stores no answer"
+        assert "free" in repr(found)
+        with pytest.raises(dpquery.Error, match="NOT_A_TEXT"):
+            con.what_if("SELECT 1", dialect=5)  # type: ignore[arg-type]
+
+
 def test_what_was_foreseen_is_what_happens(schema: Path, tmp_path: Path) -> None:
     with dpquery.connect(people.copied(schema, tmp_path / "copy")) as con:
         found = con.what_if(WORKLOAD, delta=0)

@@ -407,7 +407,9 @@ def test_all_of_it_or_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> No
     with monkeypatch.context() as patch:
         patch.setattr(binding, "bind", failing)
         assert fault(lambda: shop.create(shop.schema())).message == "no room"
-    assert fault(lambda: shop.open(shop.schema())).code == "LEDGER_MISSING"
+    gone = fault(lambda: shop.open(shop.schema()))
+    assert gone.code == "LEDGER_MISSING"
+    assert "as its backup, a file: `dpquery ledger restored --ledger FILE`" in (gone.instead or "")
     assert charge(shop.begin())
 
 

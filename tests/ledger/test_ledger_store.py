@@ -42,6 +42,22 @@ def used(shop: Shop, charges: int = 5) -> Ledger:
     return opened
 
 
+def test_a_charge_waits_for_the_disk(shop: Shop) -> None:
+    """A reader keeps the log from being written back, which alone would synchronise with `synchronous = NORMAL`."""
+    opened = shop.begin()
+    reader = shop.connect()
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM entries").fetchone()
+    opened.charge("default", laplace("0.1"), {})
+    again = shop.open(opened.schema)
+    again.charge("default", laplace("0.1"), {})
+    for one in (opened, again):
+        writer = one._store._connected()  # type: ignore[attr-defined]
+        settings = [writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "fullfsync", "wal_autocheckpoint")]
+        assert settings == ["wal", 2, 1, 1], "2 is FULL"
+    reader.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"\0" * 8192, b"SQLite format 3\0" + b"\0" * 5000])
 def test_other_files_are_corrupt(shop: Shop, content: bytes) -> None:
     schema = shop.schema()

@@ -17,7 +17,7 @@ def group_delta_up(epsilon: Fraction, delta: Fraction, units: int) -> Fraction:
     Ledger   yes: it follows from what an account promises to one unit; the ledger itself charges for one.
     """
     _check(units, epsilon, delta)
-    if epsilon == 0:
+    if epsilon == 0 or units == 1:
         return units * delta
     return delta * (exp_up(units * epsilon) - 1) / (exp_down(epsilon) - 1)
 
