@@ -215,7 +215,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "NaN clamped to the upper bound": Mutant(
         (
             (values.scan, 'f"CASE WHEN {cast} <= {INFINITY} THEN {cast} + 0.0 END"', 'f"{cast} + 0.0"'),
-            (grid._float, 'f"CASE WHEN {text} <= {INFINITY} THEN', 'f"CASE WHEN {text} IS NOT NULL THEN'),
+            (grid._float, "WHEN {units} <= {INFINITY} THEN", "ELSE"),
         ),
         STATEMENTS,
         RANDOM,

@@ -307,6 +307,28 @@ def _null_side(world: World) -> Private:
     return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 
+def attributed(world: World) -> Private:
+    """Rows beside their unit's one row in `users`, either of them first, below what reads one of the sides, or now and then both."""
+    random = world.random
+    rows, users = (world.scan("orders") if random.random() < 0.6 else relation(world, 1)), world.scan("users")
+    sides: list[Private] = [rows, _lookup(world, users) if random.random() < 0.2 else users]
+    if random.random() < 0.3:
+        sides.reverse()
+    rel: Private = Match(*sides, Join.LEFT if random.random() < 0.1 else Join.INNER, None)
+    for _ in range(random.randrange(3)):
+        held = random.choice([output(rows), output(users), output(rel)])
+        match random.randrange(3):
+            case 0:
+                rel = Keep(rel, condition(random, output(rows) if random.random() < 0.7 else held))
+            case 1:
+                computed = number(random, held)
+                rel = Compute(rel, ((world.column("n", computed.type), computed),))
+            case _:
+                public, (_, country, _) = world.public("regions"), output(users)
+                rel = Lookup(rel, public, random.choice([Join.INNER, Join.LEFT]), call("eq", country, public.columns[0]))
+    return rel
+
+
 def _semi(world: World, left: Private, below: Below) -> Private:
     random = world.random
     right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else below()
@@ -378,6 +400,14 @@ def draft(random: Random, made: Callable[[World], Private] | None = None) -> Dra
     listed = world.released(Filling.KEYS, INTEGER, *(key.type for key in keys)) if public and random.random() < 0.3 else None
     plan = Draft(rel, keys, source, asks, given, random.choice([1, 1, 2]), listed)
     return _in_units_of_a_cap(world, plan) if weights is None and random.random() < 0.15 else plan
+
+
+def by_attribute(plan: Draft) -> Draft:
+    """The draft, by what the joined `users` hold."""
+    users = [rel for rel in walk(plan.input) if isinstance(rel, Scan) and rel.table == "users"]
+    known = [column for rel in users for column in output(rel)[1:] if column in output(plan.input)]
+    keys = tuple(Key(f"k{i}", column, column.type) for i, column in enumerate(known[: len(plan.keys)]))
+    return replace(plan, keys=keys, listed=None)
 
 
 def _in_units_of_a_cap(world: World, plan: Draft) -> Draft:

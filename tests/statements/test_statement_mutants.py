@@ -87,7 +87,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "a frame is its row alone": (r"ROWS BETWEEN \d PRECEDING AND (CURRENT ROW|1 \w+)", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW"),
     "a frame ends at its row": (r"(ROWS BETWEEN \d PRECEDING AND) 1 FOLLOWING", r"\1 CURRENT ROW"),
-    "groups are kept as they are read": (r"ORDER BY hash\(.*\) AS place", ") AS place"),
+    "groups are kept as they are read": (r"ORDER BY \(hash\(.*\) AS place", ") AS place"),
     "overflow is an error": (r"TRY_CAST", "CAST"),
 }
 
