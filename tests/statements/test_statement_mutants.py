@@ -59,6 +59,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "rows without a unit are kept": (r' WHERE \w+\."\w+" IS NOT NULL', " "),
     "orphans are kept": (r" JOIN (data\S+ AS h1)(.*) WHERE .*$", r" LEFT JOIN \1\2),"),
     "private rows of other units match": (r"l\.u = p\.u", "TRUE"),
+    "cells take the keys of other units": (r"ON c\.u = r\.u", "ON TRUE"),
     "partners of other units count": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u", r"\1 JOIN \2 AS p ON TRUE"),
     "whether there is a partner is not asked": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u AND .*\)", r"\1 JOIN \2 AS p ON l.u = p.u)"),
     "rows without a partner are those with one": (r"ANTI JOIN", "SEMI JOIN"),
