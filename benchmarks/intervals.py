@@ -1,13 +1,13 @@
 """How often error bars of 95% hold the value before noise, aggregate by aggregate, over many releases.
 
-    python benchmarks/intervals.py [--releases 20000] [--only CORR]
+    python benchmarks/intervals.py [--releases 20000] [--only CORR] [--keys public] [--epsilon 1] [--people 30000]
 
 The bounded statement is run once. Its exact integers of one group are then released as many times, through the product's own noise, values and error
 bars. What a bar is to hold is the bounded answer: of clamped values and capped rows, before noise. Public keys: groups of 30, 1,000 and 30,000
 people. Private keys: groups of about the threshold's size; coverage is among the releases that passed it. `deviation` is that of the finest noise, in
-steps of its grid, `wide` the half width of the bar (median) over 1.96 deviations of the released value, `whole` how many bars have no ends or all
-that bounds allow. `bar`: 94% to 97% where keys are public and noise has a deviation of five steps at least, and 94% or more elsewhere; `few` where it
-is more because one of a hundred bars or more is `whole`.
+steps of its grid, of a quantile that of its value in bins; `wide` the half width of the bar (median) over 1.96 deviations of the released value;
+`whole` how many bars have no ends or all that bounds allow. `bar`: 94% to 97% where keys are public and noise has a deviation of five steps at least,
+and 94% or more elsewhere; `few` where it is more because one of a hundred bars or more is `whole`.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ ASKED: Mapping[str, str] = {
     "CORR": "corr(x, y)",
     "MEDIAN": "quantile_disc(x, 0.5)",
     "QUANTILE 9/10": "quantile_disc(x, 0.9)",
+    "MEDIAN of floats": "median(y)",
     "SUM / COUNT": "sum(x), count(y)",
 }
 TABLES = {"COUNT(*)": "visits", "COUNT(DISTINCT x)": "visits", "AVG of units": "visits"}
@@ -121,6 +122,10 @@ class Case:
     private: bool
     noise: str
     epsilon: float
+
+    @property
+    def keys(self) -> str:
+        return "private" if self.private else "public"
 
     @property
     def sql(self) -> str:
@@ -167,17 +172,29 @@ def measured(block: Ready, exact: Exact, place: int, output: Output, wanted: int
         values += shown(block, noisy, output)
     low, high = np.array(bars or [(np.nan, np.nan)]).T
     slack = 1e-9 * max(1.0, abs(truth))
-    wide, most = high - low, np.max(high - low)
+    wide, most = high - low, everything(block)
     spread = float(np.std(values)) if values else np.nan
+    which = block.release.aggregates[0].quantile
+    steps = steps if which is None else spread / float(which.widths[-1] * block.release.aggregates[0].step)
     held = float(np.mean((low <= truth + slack) & (truth - slack <= high)))
-    whole = float(np.mean((wide >= most * (1 - 1e-12)) & (np.min(wide) < most * (1 - 1e-6)) | ~np.isfinite(wide)))
+    whole = float(np.mean((wide >= most * (1 - 1e-12)) | ~np.isfinite(wide)))
     return Measured(int(str(exact.keys[place][0])), steps, held, float(np.median(wide)) / 2 / 1.96 / (spread or np.nan), whole, len(bars))
 
 
+def everything(block: Ready) -> float:
+    """How wide the bar is of a group of which nothing is known; infinite where each has the same width."""
+    one = block.release.aggregates[0]
+    if one.card in ("count", "units", "distinct", "total") or one.quantile is not None:
+        return np.inf
+    (bar,) = CARDS[one.card].interval(one, [[0]] * len(one.parts), [block.priced.noises[part] for part in one.parts], C95)
+    assert isinstance(bar, tuple)
+    return float(str(bar[1])) - float(str(bar[0]))
+
+
 def finest(block: Ready) -> float:
-    """The least deviation of noise, in steps of its grid; of a choice, which has no noise, its scale in rows."""
+    """The least deviation of noise, in steps of its grid; a choice has none."""
     drawn = [block.priced.noises[part] for one in block.release.aggregates for part in one.parts]
-    return min(float(one.parameter) / 2**20 if isinstance(one.mechanism, Choosing) else deviation(one) for one in drawn)
+    return min((deviation(one) for one in drawn if not isinstance(one.mechanism, Choosing)), default=0.0)
 
 
 def listed(number: int) -> ListedKeys:
@@ -243,7 +260,7 @@ def groups(block: Ready, exact: Exact) -> Sequence[int]:
 def cases(only: str) -> Iterator[Case]:
     for name in ASKED:
         for private in (False, True):
-            for drawn in ("LAPLACE", "GAUSSIAN", *(("EXPONENTIAL",) if ASKED[name].startswith("quantile") else ())):
+            for drawn in ("LAPLACE", "GAUSSIAN", *(("EXPONENTIAL",) if "MEDIAN" in name or "QUANTILE" in name else ())):
                 for epsilon in PRICES[private]:
                     if only.lower() in name.lower() and not (private and name == "SUM / COUNT"):
                         yield Case(name, private, drawn, epsilon)
@@ -257,19 +274,23 @@ def verdict(case: Case, found: Measured) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--releases", type=int, default=20_000)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="aggregates with this in their name")
+    parser.add_argument("--keys", default="", choices=("", "public", "private"))
+    parser.add_argument("--epsilon", type=float, help="this price alone")
+    parser.add_argument("--people", type=int, help="groups of this size alone")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         session = opened(Path(place))
         print("| aggregate | keys | noise | epsilon | people | deviation | releases | coverage | wide | whole | bar |")
         print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
         for case in cases(args.only):
+            if (args.keys or case.keys) != case.keys or (args.epsilon or case.epsilon) != case.epsilon:
+                continue
             block, exact = ready(session, case)
-            for group in groups(block, exact):
+            for group in (one for one in groups(block, exact) if args.people in (None, exact.keys[one][0])):
                 f = measured(block, exact, group, case.output, args.releases)
-                keys = "private" if case.private else "public"
                 cells = f"{f.steps:.3g} | {f.number:,} | {f.held:.4f} | {f.wide:.2f} | {f.whole:.1%} | {verdict(case, f)}"
-                print(f"| {case.name} | {keys} | {case.noise.lower()} | {case.epsilon:g} | {f.size:,} | {cells} |", flush=True)
+                print(f"| {case.name} | {case.keys} | {case.noise.lower()} | {case.epsilon:g} | {f.size:,} | {cells} |", flush=True)
         session.close()
 
 

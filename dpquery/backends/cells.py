@@ -26,7 +26,7 @@ from dpquery.plan.release import (
 )
 from dpquery.plan.scalar import Scalar
 
-BIGINT = 2**63 - 1
+BIGINT, INTEGER = 2**63 - 1, 2**31 - 1
 Places = tuple[int, ...]  # of the addends that a part is made of: one, or the two that it multiplies
 
 
@@ -94,8 +94,11 @@ def _counted(value: Scalar | None, given: Mapping[int, str]) -> str:
     return "1" if value is None else f"CASE WHEN ({sql(value, given)}) IS NOT NULL THEN 1 END"
 
 
-def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
-    """The part's cell, from the cell's sum `s<place>` and count `n<place>` of counted rows (`n` where every row counts), bounded."""
+def cell(part: Part, addends: Sequence[Addend], places: Places, single: bool = False) -> Bounded:
+    """The part's cell, from the cell's sum `s<place>` and count `n<place>` of counted rows (`n` where every row counts), bounded.
+
+    `single`: of one row. Its sum fits into 64 bits where the row does, and it has no more rows than any limit.
+    """
     place = places[0]
     rows = addends[place]
     n = "n" if rows.text is None else f"n{place}"
@@ -103,18 +106,20 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
     if isinstance(part.row, Product):
         n, s = f"m{_both(places)}", f"(q{_both(places)} - ({part.row.less:d})::HUGEINT * m{_both(places)})"
     elif (centre := _centre(part, rows)) is not None:
-        s = f"(2 * {s} - ({centre:d})::HUGEINT * {n})"
+        s = f"(2 * {s} - ({centre:d})::{_kind(rows, single)} * {n})"
     match part.cell:
         case Clamp(low=low, high=high):
             return _clamped(s, n, rows, low, high, _sums_and_counts(part))
         case HeavyMean(rows=most, width=width):
             # `//` truncates towards zero. The divisor is never 0, with or without the condition, which only saves divisions.
             scaled = f"CASE WHEN {n} > {most:d} THEN ({s})::HUGEINT * {most:d} // greatest({n}, {most:d}) ELSE coalesce({s}, 0) END"
+            scaled = f"coalesce({s}, 0)" if single else scaled
             most_of_all = most * width
             clamp = f"least(greatest({scaled}, {-most_of_all:d}), {most_of_all:d})"
             return Bounded(_fitted(clamp, most_of_all), CellBound(-most_of_all, most_of_all))
         case UnitMean(low=low, high=high):
-            mean = f"least(greatest((2 * {s})::HUGEINT // greatest({n}, 1), {2 * low:d}), {2 * high:d})"
+            twice = f"2 * {s}::{_kind(rows, single)}" if single else f"(2 * {s})::HUGEINT // greatest({n}, 1)"
+            mean = f"least(greatest({twice}, {2 * low:d}), {2 * high:d})"
             return Bounded(_fitted(f"CASE WHEN {n} > 0 THEN {mean} - ({low + high:d}) ELSE 0 END", high - low), CellBound(low - high, high - low))
         case Present():
             return Bounded("1" if rows.text is None else f"least({n}, 1)", CellBound(0, 1))
@@ -124,6 +129,11 @@ def cell(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
             raise ValueError("a set of values is no sum, nor are counts in bins")
         case _:
             assert_never(part.cell)
+
+
+def _kind(rows: Addend, single: bool) -> str:
+    """The type of arithmetic on sums: that on 128 bits costs many times as much."""
+    return "BIGINT" if single and 16 * max(abs(rows.low), abs(rows.high)) <= BIGINT else "HUGEINT"
 
 
 def _centre(part: Part, rows: Addend) -> int | None:
@@ -143,6 +153,18 @@ def _clamped(s: str, n: str, rows: Addend, low: int, high: int, counted: bool) -
 def _fitted(text: str, largest: int) -> str:
     """The clamped integer in 64 bits where it fits: sums over units are then faster, and no less exact."""
     return f"CAST({text} AS BIGINT)" if largest <= BIGINT else text
+
+
+def narrow(bounded: Bounded) -> Bounded:
+    """The same integer in 32 bits where it fits: cells that are sorted are moved as they are."""
+    if max(abs(bounded.bound.low), abs(bounded.bound.high)) > INTEGER:
+        return bounded
+    return Bounded(f"CAST({bounded.text} AS INTEGER)", bounded.bound)
+
+
+def wide(text: str, bound: CellBound) -> str:
+    """A cell as it is added up: the sum of integers of 32 bits is one of 64, that of others one of 128, which no number of cells exceeds."""
+    return f"{text}::BIGINT" if max(abs(bound.low), abs(bound.high)) <= INTEGER else text
 
 
 def weighted(part: Part, addends: Sequence[Addend], places: Places) -> Bounded:
@@ -203,6 +225,21 @@ def gathered(rows: Sequence[Addend], parts: Sequence[Part], places: Sequence[Pla
                 items.append(f"count(x{place}) AS n{place}")
             if not r.counts:
                 items.append(f"sum(x{place}) AS s{place}")
+    return items
+
+
+def alone(rows: Sequence[Addend], parts: Sequence[Part], places: Sequence[Places]) -> list[str]:
+    """What `gathered` and `products` say of a cell of one row, without grouping."""
+    items = ["1 AS n"] if any(r.text is None for r in rows) else []
+    for place, r in enumerate(rows):
+        if r.text is not None:
+            items.append(f"CASE WHEN x{place} IS NOT NULL THEN 1 ELSE 0 END AS n{place}")
+            if not r.counts:
+                items.append(f"x{place} AS s{place}")
+    pairs = dict.fromkeys(own for part, own in zip(parts, places, strict=True) if isinstance(part.row, Product))
+    for own in pairs:
+        text = _product(0, rows, own)[0]
+        items += [f"coalesce({text}, 0) AS q{_both(own)}", f"CASE WHEN ({text}) IS NOT NULL THEN 1 ELSE 0 END AS m{_both(own)}"]
     return items
 
 

@@ -115,10 +115,14 @@ def _float(text: str, step: Fraction, low: int, high: int) -> str:
     """
     scaled = _scaled(text, step)
     units, least, most = f"floor({scaled} + 0.5)", f"{float(low)!r}::DOUBLE", f"{float(high)!r}::DOUBLE"
-    clamped = _compared(units, least, most) if _BARE.fullmatch(text) else f"LEAST(GREATEST({units}, {least}), {most})"
-    whole = f"CAST({clamped} AS BIGINT)"
     exact = Fraction(float(low)) == low and Fraction(float(high)) == high
-    return f"CASE WHEN {text} <= {INFINITY} THEN {whole if exact else _bounded(whole, low, high)} END"
+    if not _BARE.fullmatch(text):
+        whole = f"CAST(LEAST(GREATEST({units}, {least}), {most}) AS BIGINT)"
+        return f"CASE WHEN {text} <= {INFINITY} THEN {whole if exact else _bounded(whole, low, high)} END"
+    whole = f"CAST({units} AS BIGINT)"
+    # most rows lie within, and no other branch is then evaluated
+    within = f"WHEN {units} BETWEEN {least} AND {most} THEN {whole if exact else _bounded(whole, low, high)}"
+    return f"CASE {within} WHEN {units} < {least} THEN {low}::BIGINT WHEN {units} <= {INFINITY} THEN {high}::BIGINT END"
 
 
 def _scaled(text: str, step: Fraction) -> str:

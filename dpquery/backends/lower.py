@@ -20,6 +20,7 @@ from dpquery.plan.coerce import convert
 from dpquery.plan.leading import led
 from dpquery.plan.release import (
     WEIGHT_BITS,
+    Bins,
     Bounding,
     CellBound,
     Elements,
@@ -37,6 +38,14 @@ from dpquery.plan.release import (
     RowWeights,
     UnitTable,
 )
+from dpquery.privacy.early import Early, early
+from dpquery.privacy.rows import rows_per_unit
+
+ONE_ROW = "each row is a cell: a unit has one at most"
+EARLY = "rows are added up by unit before the join, which only says to which group a unit belongs"
+IDLE = "rows are added up by unit and group; groups are not capped: {}"
+CAPPED = "rows are added up by unit and group, then so many groups of each unit are kept"
+WEIGHED = "rows are counted by unit, then added up by group, each with its unit's weight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,48 +59,68 @@ class _Table:
 
 
 def lower(release: Release, salt: int) -> BoundedSQL:
-    """The statement that computes the release's exact, bounded sums; for a fixed salt it is a deterministic function of the data."""
-    script = Script(salt)
+    """The statement that computes the release's exact, bounded sums; for a fixed salt it is a deterministic function of the data.
+
+    Which plan it follows is decided by the release alone, so by what is public.
+    """
+    script, found = Script(salt), early(release.table)
+    if _one_row(release.table):
+        return _result(release, script, _by_rows(release, script), ONE_ROW)
+    if found is not None:
+        return _result(release, script, _by_units(release, found, script), EARLY)
     table = _listed(_integers(release.table, script), release.keys, release.table.keys, script)
     match release.table.bounding:
         case GroupCap() as cap:
-            return _result(release, table, script, _by_cells(release.table, table, cap, release.keys, script))
+            way = IDLE.format(cap.idle) if cap.idle is not None else CAPPED
+            return _result(release, script, _by_cells(release.table, table, cap, release.keys, script), way)
         case RowWeights(rows=most):
-            return _result(release, table, script, _by_weights(release.table, table, most, script))
+            return _result(release, script, _by_weights(release.table, table, most, script), WEIGHED)
         case _:
             assert_never(release.table.bounding)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Where the parts' cells stand, how those of each part are added up (by its index), and what bounds them.
+    """Where the parts' cells stand, by which columns and how those of each part are added up (by its index), and what bounds them.
 
-    `levels` select the parts of several integers.
+    `levels` select the parts of several integers. `late`: the groups are keys that are yet to be looked up in the list, where there is one.
     """
 
     source: str
+    groups: tuple[str, ...]
     values: Mapping[int, str]
     bounding: Bounding
     cells: Mapping[int, CellBound]
     levels: tuple[str, ...] = ()
+    late: bool = False
 
 
-def _result(release: Release, table: _Table, script: Script, made: _Sums) -> BoundedSQL:
+def _result(release: Release, script: Script, made: _Sums, way: str) -> BoundedSQL:
     """The last step: exact sums by group, and below them those of levels, a row for each bin."""
     sums = [f"{value}::HUGEINT AS p{i}" for i, value in made.values.items()]
-    items = [*table.groups, *sums, *(f"NULL AS {name}" for name in tree.PLACE if made.levels)]
-    selects = [f"SELECT {', '.join(items)} FROM {made.source}{_group_by(table.groups)}"]
+    items = [*made.groups, *sums, *(f"NULL AS {name}" for name in tree.PLACE if made.levels)]
+    selects = [f"SELECT {', '.join(items)} FROM {made.source}{_group_by(made.groups)}"]
     if made.levels and not made.values:
-        selects = [f"SELECT DISTINCT {', '.join(items)} FROM {made.source}"] if table.groups else [f"SELECT {', '.join(items)}"]
+        selects = [f"SELECT DISTINCT {', '.join(items)} FROM {made.source}"] if made.groups else [f"SELECT {', '.join(items)}"]
     for number, level in enumerate(made.levels):
         name = script.add(level, f"level{number}")
-        selects.append(f"SELECT {', '.join([*table.groups, *('NULL' for _ in sums), *tree.PLACE])} FROM {name}")
+        selects.append(f"SELECT {', '.join([*made.groups, *('NULL' for _ in sums), *tree.PLACE])} FROM {name}")
+    if made.late and not isinstance(release.keys, NoKeys | PrivateKeys):
+        selects = [_found(release, script.add(selects[0], "summed"), made)]
     chosen = led(release)
     bounds = tuple(replace(made.cells[i], led=i in chosen) for i in range(len(release.table.parts)))
     rows = release.keys.rows if isinstance(release.keys, ListedKeys) else None
     selecting, listed = _selecting(release, bounds), None if rows is None else len(rows)
-    enforced = Enforced(made.bounding, bounds, selecting, keyed=bool(table.groups), listed=listed)
-    return BoundedSQL(script.statement(" UNION ALL ".join(selects)), enforced, rows, tuple(part.numbers for part in release.table.parts))
+    enforced = Enforced(made.bounding, bounds, selecting, keyed=bool(made.groups), listed=listed)
+    numbers = tuple(part.numbers for part in release.table.parts)
+    return BoundedSQL(script.statement(" UNION ALL ".join(selects)), enforced, rows, numbers, way)
+
+
+def _found(release: Release, summed: str, made: _Sums) -> str:
+    """The sums of listed keys with the places of these; what belongs to other keys is dropped."""
+    on, listed = _same(made.groups, release.keys, release.table.keys)
+    sums = [f"r.p{i}" for i in made.values]
+    return f"SELECT {', '.join(['l.k', *sums])} FROM {summed} AS r JOIN ({listed}) AS l ON {on}"
 
 
 def _integers(table: UnitTable, script: Script) -> _Table:
@@ -122,23 +151,75 @@ def _listed(table: _Table, keys: Keys, columns: Sequence[Key], script: Script) -
             return _Table(table.name, (), table.rows, table.places)
         case PrivateKeys():
             return table
-        case ListedKeys(rows=rows):
-            nullable = [any(row[i] is None for row in rows) for i in range(len(columns))]
-            return _placed(table, numbered(rows, [key.type for key in columns]), nullable, script)
-        case ReleasedKeys(public=public):
-            values = ", ".join(f"c{i + 1} AS v{i}" for i in range(len(columns)))
-            return _placed(table, f"SELECT c0 AS k, {values} FROM {names.public(public.name)}", [True] * len(columns), script)
+        case ListedKeys() | ReleasedKeys():
+            on, listed = _same(table.groups, keys, columns)
+            xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
+            name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN ({listed}) AS l ON {on}", "listed")
+            return _Table(name, ("k",), table.rows, table.places)
         case _:
             assert_never(keys)
 
 
-def _placed(table: _Table, listed: str, nullable: Sequence[bool], script: Script) -> _Table:
-    """The rows with the place of their key in the list; those of other keys are dropped. Where no listed value is NULL, plain equality is faster."""
+def _same(groups: Sequence[str], keys: Keys, columns: Sequence[Key]) -> tuple[str, str]:
+    """Where the key of a row `r` is one of the list `l`, and that list, with places `k`. Where no value is NULL, plain equality is faster."""
+    match keys:
+        case ListedKeys(rows=rows):
+            nullable = [any(row[i] is None for row in rows) for i in range(len(columns))]
+            listed = numbered(rows, [key.type for key in columns])
+        case ReleasedKeys(public=public):
+            nullable = [True] * len(columns)
+            values = ", ".join(f"c{i + 1} AS v{i}" for i in range(len(columns)))
+            listed = f"SELECT c0 AS k, {values} FROM {names.public(public.name)}"
+        case NoKeys() | PrivateKeys():
+            raise ValueError("there is no list of keys")
+        case _:
+            assert_never(keys)
     same = ["IS NOT DISTINCT FROM" if null else "=" for null in nullable]
-    on = " AND ".join(f"r.{k} {sign} l.v{i}" for i, (k, sign) in enumerate(zip(table.groups, same, strict=True)))
-    xs = [f"r.x{i}" for i, r in enumerate(table.rows) if r.text is not None]
-    name = script.add(f"SELECT {', '.join(['r.u', 'l.k', *xs])} FROM {table.name} AS r JOIN ({listed}) AS l ON {on}", "listed")
-    return _Table(name, ("k",), table.rows, table.places)
+    return " AND ".join(f"r.{k} {sign} l.v{i}" for i, (k, sign) in enumerate(zip(groups, same, strict=True))), listed
+
+
+def _one_row(table: UnitTable) -> bool:
+    """Whether a unit has one row at most (L9), so that each row is a cell."""
+    if not isinstance(table.bounding, GroupCap) or table.bounding.idle is None or any(isinstance(part.cell, Bins | Elements) for part in table.parts):
+        return False
+    return rows_per_unit(table.input) == 1
+
+
+def _by_rows(release: Release, script: Script) -> _Sums:
+    """Each row is a cell, clamped."""
+    table = release.table
+    rows = _integers(table, script)
+    made = script.add(f"SELECT {', '.join([*rows.groups, *cells.alone(rows.rows, table.parts, rows.places)]) or '1'} FROM {rows.name}", "cells")
+    bounded = {i: cells.cell(part, rows.rows, rows.places[i], single=True) for i, part in enumerate(table.parts)}
+    values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in bounded.items())])
+    return _late(release, script.add(f"SELECT {values} FROM {made}", "clamped"), rows.groups, bounded)
+
+
+def _by_units(release: Release, found: Early, script: Script) -> _Sums:
+    """One cell per unit, clamped, before the join that says which group it belongs to."""
+    table = release.table
+    rows = _integers(replace(table, input=found.rows, keys=()), script)
+    gathered = ", ".join(["u", *cells.gathered(rows.rows, table.parts, rows.places), *cells.products(table.parts, rows.rows, rows.places)])
+    made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY u", "cells")
+    bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts)}
+    name = script.add(f"SELECT {', '.join(['u', *(f'{b.text} AS v{i}' for i, b in bounded.items())])} FROM {made}", "clamped")
+    beside = relation.lower(found.beside, relation.reads(key.value for key in table.keys), script)
+    given = relation.local(found.beside)
+    groups = tuple(f"k{i}" for i in range(len(table.keys)))
+    keys = ", ".join(f"{_key(key, given)} AS {group}" for key, group in zip(table.keys, groups, strict=True))
+    keyed = script.add(f"SELECT u, {keys} FROM {beside}", "keyed")
+    values = ", ".join([*(f"r.{group}" for group in groups), *(f"c.v{i}" for i in bounded)])
+    return _late(release, script.add(f"SELECT {values} FROM {name} AS c JOIN {keyed} AS r ON c.u = r.u", "joined"), groups, bounded)
+
+
+def _late(release: Release, source: str, groups: tuple[str, ...], bounded: Mapping[int, cells.Bounded]) -> _Sums:
+    """Cells of which a unit has one at most: whether their key is listed is asked of the sums."""
+    cap = release.table.bounding
+    if not isinstance(cap, GroupCap) or cap.idle is None:
+        raise ValueError("a cap that may bite needs the list before it")
+    _check_idle(cap, cap.idle, release.keys)
+    bounds = {i: b.bound for i, b in bounded.items()}
+    return _Sums(source, groups, {i: _sum(cells.wide(f"v{i}", bounds[i])) for i in bounds}, cap, bounds, late=True)
 
 
 def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script: Script) -> _Sums:
@@ -150,6 +231,8 @@ def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script:
     levels = tree.levels(table.parts, rows.places)
     apart = {*sets, *(level.part for level in levels)}
     bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts) if i not in apart}
+    if rows.groups and cap.idle is None:
+        bounded = {i: cells.narrow(one) for i, one in bounded.items()}
     counts = [f"n{place}" for place in dict.fromkeys(level.place for level in levels)]
     name = script.add(f"SELECT {', '.join([by, *counts, *(f'{b.text} AS v{i}' for i, b in bounded.items())])} FROM {made}", "clamped")
     own = [*(["u"] if apart else []), *rows.groups, *counts, *(f"v{i}" for i in bounded)]
@@ -163,8 +246,8 @@ def _by_cells(table: UnitTable, rows: _Table, cap: GroupCap, keys: Keys, script:
     if sets:
         source, counted = _with_sets(rows, sets, source, list(bounded), script)
         bounds |= counted
-    values = {i: f"count(DISTINCT d{i})" if i in sets else _sum(f"v{i}") for i in sorted([*sets, *bounded])}
-    return _Sums(source, values, bounding, bounds, tuple(selects))
+    values = {i: f"count(DISTINCT d{i})" if i in sets else _sum(cells.wide(f"v{i}", bounds[i])) for i in sorted([*sets, *bounded])}
+    return _Sums(source, rows.groups, values, bounding, bounds, tuple(selects))
 
 
 def _sum(value: str) -> str:
@@ -231,7 +314,7 @@ def _by_weights(table: UnitTable, rows: _Table, most: int, script: Script) -> _S
     bounded = [cells.weighted(part, rows.rows, places) for part, places in zip(table.parts, rows.places, strict=True)]
     values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in enumerate(bounded))])
     name = script.add(f"SELECT {values} FROM {rows.name} JOIN {weights} USING (u)", "weighted")
-    return _Sums(name, {i: _sum(f"v{i}") for i in range(len(bounded))}, RowWeights(most), {i: b.bound for i, b in enumerate(bounded)})
+    return _Sums(name, rows.groups, {i: _sum(f"v{i}") for i in range(len(bounded))}, RowWeights(most), {i: b.bound for i, b in enumerate(bounded)})
 
 
 def _group_by(groups: Sequence[str]) -> str:

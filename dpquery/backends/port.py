@@ -20,13 +20,14 @@ class BoundedSQL:
 
     Its result has the group's columns, then one integer per part. `listed` is the key list where there is one: the single group column
     then holds places in it, and keys without rows are missing. `numbers` is how many integers each part has in a group: where any has several, there
-    are three more columns, and for each of its integers that may not be 0 a row of group, part, place and integer.
+    are three more columns, and for each of its integers that may not be 0 a row of group, part, place and integer. `way` says in words what it does.
     """
 
     text: str
     enforced: Enforced
     listed: tuple[tuple[Value, ...], ...] | None = field(default=None, repr=False)
     numbers: tuple[int, ...] = ()
+    way: str = ""
 
 
 class Backend(Protocol):

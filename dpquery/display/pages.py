@@ -30,6 +30,7 @@ def explanation(found: Explanation) -> Lines:
     yield facts([*(_tables(found.tables) if found.tables else _keys(found.keys)), *_reply(found.response_quantum)])
     yield from (Text(f"Warning: {safe(warning)}") for warning in found.warnings)
     yield Text("\nWhat would run (before noise):")
+    yield from (Text(f"-- {safe(way)}") for way in found.plan)
     yield from map(safe, found.sql.splitlines())
 
 

@@ -27,6 +27,7 @@ class Explanation:
     `now` says what it would cost the account at this time, None where the ledger does not say what that holds.
     `aim`, where an error was named, has what was tried to meet it.
     `tables`, where a statement makes several releases, has the rule of keys and the price of each; `sql` then holds several statements.
+    `plan` says of each bounded statement which way it goes, and why.
     `response_quantum` is the time grid on which the reply leaves, in seconds as a decimal string; None: it leaves at once.
     """
 
@@ -38,6 +39,7 @@ class Explanation:
     columns: tuple[str, ...]
     warnings: tuple[str, ...]
     response_quantum: str | None
+    plan: tuple[str, ...]
     sql: str
     now: Now | None = None
     aim: Aim | None = None
@@ -55,6 +57,7 @@ class Explanation:
             "columns": list(self.columns),
             "warnings": list(self.warnings),
             "response_quantum": self.response_quantum,
+            "plan": list(self.plan),
             "sql": self.sql,
         }
 
@@ -75,6 +78,7 @@ def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple
         columns=tuple(output.name for output in prepared.question.post.outputs),
         warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema), *said),
         response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
+        plan=tuple(block.lowered.way for block in prepared.blocks),
         sql=";\n\n".join(block.lowered.text for block in prepared.blocks),
         now=now,
         aim=prepared.aim,

@@ -62,7 +62,7 @@ def _rows(found: Explanation) -> Iterator[tuple[str, str, str | None]]:
         yield from _pairs(f"release {number}", one)
     for number, warning in enumerate(content["warnings"], 1):
         yield "warning", str(number), warning
-    yield from _pairs("statement", {name: content[name] for name in ("columns", "lemmas", "response_quantum")})
+    yield from _pairs("statement", {name: content[name] for name in ("columns", "lemmas", "response_quantum", "plan")})
     yield from (("statement", "sql", line) for line in content["sql"].splitlines())
 
 

@@ -4,6 +4,7 @@ locality.py       L  whose rows are whose
 rows.py           L  how many rows a unit has
 later.py          L  relations that are filled between releases
 raced.py          C  the best of several caps
+early.py          L  which cells may be made before a join
 contribution.py   C  how far one unit moves the exact sums
 resolve.py        R  a draft becomes a bounded release
 nearer.py         R  which way quantiles are found

@@ -34,6 +34,7 @@ from dpquery.plan.release import (
 )
 from dpquery.plan.scalar import Call, Column, columns, conjuncts
 from dpquery.privacy.contribution import enforced, sensitivities
+from dpquery.privacy.early import early
 from dpquery.privacy.later import any_cap, any_list
 from dpquery.privacy.locality import cells, depends_on, fixed, local, owning
 from dpquery.privacy.raced import best_of
@@ -95,7 +96,7 @@ def lemmas(release: Release) -> tuple[str, ...]:
 
     Given   a release.
     Claim   its cells are functions of their unit's rows (L), and neighbouring data sets move its sums by what the returned C-lemmas say.
-    Proof   L1 over the relation, L8 over the cells, C1 to C3 over the bounds.
+    Proof   L1 over the relation, L8 over the cells (made before a join where L26 shows that it is the same), C1 to C3 over the bounds.
     Tight   Nothing to reach: a list. That it names what is used: test_lemmas_name_what_is_used,
             test_statements_cite_every_lemma_that_a_plan_can_use
     Source  The lemmas that it names.
@@ -119,6 +120,8 @@ def lemmas(release: Release) -> tuple[str, ...]:
             assert_never(release.keys)
     if isinstance(release.table.bounding, GroupCap) and release.table.bounding.idle is Idle.UNIT_KEY:
         found.update(("L10", "L11"))
+    if early(release.table) is not None:
+        found.add("L26")
     return tuple(sorted(found, key=lambda lemma: (lemma[0], int(lemma[1:]))))
 
 

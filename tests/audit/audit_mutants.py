@@ -43,6 +43,7 @@ SESSION = "what the session draws by"
 
 PLANS = "tests/privacy/test_neighbour_machine.py::test_c3_random_releases_stay_within_their_claims"
 BY_ENGINE = "tests/privacy/test_lowered.py::test_lowered_statements_stay_within_their_claims"
+BY_UNITS = "tests/privacy/test_lowered.py::test_what_is_added_up_before_a_join_agrees_with_the_interpreter"
 PLAIN = "tests/sql/test_joins_answered.py::test_without_noise_the_answer_is_the_plain_engines"
 RANDOM = "tests/statements/test_random_statements.py::test_random_statements"
 AUDIT = "tests/audit/test_audits.py::test_no_release_tells_more_than_it_costs[add_remove]"
@@ -218,6 +219,8 @@ MUTANTS: Mapping[str, Mutant] = {
         f"{ATTACK}18_thresholds_on_rows",
     ),
     "no cap on groups": Mutant(((lower._capped, 'f"{capped} WHERE place <= {cap.groups:d}"', "capped"),), LOWERED, BY_ENGINE),
+    "cells take the keys of all units": Mutant(((lower._by_units, "ON c.u = r.u", "ON TRUE"),), LOWERED, BY_UNITS, True),
+    "each of a unit's rows is a cell": Mutant(((lower._one_row, "rows_per_unit(table.input) == 1", "True"),), LOWERED, BY_UNITS, True),
     "caps before the join, none after": Mutant(
         (
             (resolve.capped, "inner = capped(below, rows)", "inner = CapRows(capped(below, rows), 1)"),
@@ -233,7 +236,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "NaN clamped to the upper bound": Mutant(
         (
             (values.scan, 'f"CASE WHEN {cast} <= {INFINITY} THEN {cast} + 0.0 END"', 'f"{cast} + 0.0"'),
-            (grid._float, 'f"CASE WHEN {text} <= {INFINITY} THEN', 'f"CASE WHEN {text} IS NOT NULL THEN'),
+            (grid._float, "WHEN {units} <= {INFINITY} THEN", "ELSE"),
         ),
         STATEMENTS,
         RANDOM,

@@ -126,10 +126,11 @@ def sample(
     units: int = 4,
     shares: bool = False,
     made: Callable[[rp.World], Private] | None = None,
+    attribute: bool = False,
 ) -> Sample:
-    """A sample over any relation, or over what is made."""
+    """A sample over any relation, or over what is made; by an attribute of units in a joined table."""
     random = Random(seed)
-    plan = rp.draft(random, made)
+    plan = rp.by_attribute(rp.draft(random, rp.attributed)) if attribute else rp.draft(random, made)
     plan = rp.shared(random, plan) if shares else plan
     public = rp.publics(random, plan)
     data = {u: rp.unit_rows(random, u, random.choice([3, 5, 9])) for u in range(1, units + 1)}

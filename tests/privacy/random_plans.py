@@ -309,6 +309,28 @@ def _null_side(world: World) -> Private:
     return Match(left, right, Join.LEFT, condition(world.random, output(left)))
 
 
+def attributed(world: World) -> Private:
+    """Rows beside their unit's one row in `users`, either of them first, below what reads one of the sides, or now and then both."""
+    random = world.random
+    rows, users = (world.scan("orders") if random.random() < 0.6 else relation(world, 1)), world.scan("users")
+    sides: list[Private] = [rows, _lookup(world, users) if random.random() < 0.2 else users]
+    if random.random() < 0.3:
+        sides.reverse()
+    rel: Private = Match(*sides, Join.LEFT if random.random() < 0.1 else Join.INNER, None)
+    for _ in range(random.randrange(3)):
+        held = random.choice([output(rows), output(users), output(rel)])
+        match random.randrange(3):
+            case 0:
+                rel = Keep(rel, condition(random, output(rows) if random.random() < 0.7 else held))
+            case 1:
+                computed = number(random, held)
+                rel = Compute(rel, ((world.column("n", computed.type), computed),))
+            case _:
+                public, (_, country, _) = world.public("regions"), output(users)
+                rel = Lookup(rel, public, random.choice([Join.INNER, Join.LEFT]), call("eq", country, public.columns[0]))
+    return rel
+
+
 def _semi(world: World, left: Private, below: Below) -> Private:
     random = world.random
     right = world.public(random.choice(list(PUBLICS))) if random.random() < 0.3 else below()
@@ -391,6 +413,14 @@ def _led(random: Random, plan: Draft) -> Draft | None:
     if fit is None or not plan.sources or plan.listed is not None or random.random() < 0.5:
         return None
     return replace(plan, asks=(fit,), lead=Lead(random.random() < 0.5, random.randrange(len(plan.keys)), "arg_max(k, n)"))
+
+
+def by_attribute(plan: Draft) -> Draft:
+    """The draft, by what the joined `users` hold."""
+    users = [rel for rel in walk(plan.input) if isinstance(rel, Scan) and rel.table == "users"]
+    known = [column for rel in users for column in output(rel)[1:] if column in output(plan.input)]
+    keys = tuple(Key(f"k{i}", column, column.type) for i, column in enumerate(known[: len(plan.keys)]))
+    return replace(plan, keys=keys, listed=None)
 
 
 def _in_units_of_a_cap(world: World, plan: Draft) -> Draft:
@@ -504,7 +534,8 @@ def ask(random: Random) -> Ask:
     noise, selection = (random.choice([None, None, *Mechanism]) for _ in range(2))
     share = Fraction(1, 10) if random.random() < 0.2 and rho is None else None
     confidence = random.choice([Fraction(95, 100), Fraction(1, 2)])
-    return Ask(delta, Fraction(random.randint(1, 20), 8) if rho is None else None, rho, noise, selection, share, confidence, plain=random.random() < 0.3)
+    epsilon, unsplit = Fraction(random.randint(1, 20), 8) if rho is None else None, random.random() < 0.3
+    return Ask(delta, epsilon, rho, noise, selection, share, confidence, plain=unsplit)
 
 
 def facts(plan: Draft, data: Data, random: Random) -> Facts:

@@ -220,6 +220,7 @@ STATEMENTS = (
     "SELECT product, count(*) AS n FROM order_items GROUP BY product",
     "SELECT count(DISTINCT product) AS products FROM order_items",
     "SELECT country, avg(age) AS a FROM users GROUP BY country",
+    "SELECT country, count(*) AS n FROM orders JOIN users USING (user_id) GROUP BY country",
     "SELECT region, count(*) AS n FROM users JOIN countries USING (country) GROUP BY region",
     "SELECT a.status, count(*) AS n FROM orders a JOIN orders b USING (user_id) GROUP BY a.status",
     "SELECT x, count(*) AS n FROM users LEFT JOIN (SELECT upper(category) AS x, user_id FROM orders) AS o USING (user_id) GROUP BY x",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
@@ -14,7 +15,7 @@ from interpreter import Data, Groups, run
 from neighbours import Sample, alone, moved, sample
 
 from dpquery.backends import exact, relation
-from dpquery.backends.lower import lower
+from dpquery.backends.lower import EARLY, ONE_ROW, lower
 from dpquery.plan.draft import Draft
 from dpquery.plan.rel import publics
 from dpquery.plan.release import Release, ReleasedKeys
@@ -94,6 +95,21 @@ def test_the_lowered_statement_agrees_with_the_interpreter(engine: duckdb.DuckDB
     s = sample(seed)
     release = uncapped(s)
     assert run_sql(engine, release, s.data) == run(release, s.data)
+
+
+@pytest.mark.lemma("L26")
+def test_what_is_added_up_before_a_join_agrees_with_the_interpreter(engine: duckdb.DuckDBPyConnection) -> None:
+    """Rows beside one row of their unit, and units of one row: with caps that do not bite, and bound for bound with those that do."""
+    ways = Counter[str]()
+    for seed in range(60):
+        s = sample(f"attributed {seed}", made=lambda world: world.scan("users"), attribute=seed % 4 > 0)
+        release, lowered = uncapped(s), lower(s.release, SALT)
+        assert run_sql(engine, release, s.data) == run(release, s.data), seed
+        for adjacency in Adjacency:
+            assert sensitivities(lowered.enforced, adjacency) == sensitivities(enforced(s.release), adjacency)
+        ways[lowered.way] += 1
+    assert ways[EARLY] >= 5
+    assert ways[ONE_ROW] >= 10
 
 
 def pairs(con: duckdb.DuckDBPyConnection, seed: int, step: int) -> Iterator[Adjacency]:

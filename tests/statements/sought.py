@@ -34,7 +34,7 @@ MADE_BY = {
 
 
 def bounded_nodes() -> set[str]:
-    """The classes of what a bounded plan is made of, but for keys that are released, and groups that are compared: led.py makes statements of these."""
+    """The classes of what a bounded plan is made of, but for keys that are released, and groups that are compared (led.py)."""
     return {name for name in nodes.required([Release], LEAVES) if "=" not in name} - {"ReleasedKeys", "Leading"}
 
 

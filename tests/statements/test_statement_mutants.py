@@ -70,6 +70,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "rows without a unit are kept": (r' WHERE \w+\."\w+" IS NOT NULL', " "),
     "orphans are kept": (r" JOIN (data\S+ AS h1)(.*) WHERE .*$", r" LEFT JOIN \1\2),"),
     "private rows of other units match": (r"l\.u = p\.u", "TRUE"),
+    "cells take the keys of other units": (r"ON c\.u = r\.u", "ON TRUE"),
     "partners of other units count": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u", r"\1 JOIN \2 AS p ON TRUE"),
     "whether there is a partner is not asked": (r"(SEMI|ANTI) JOIN (r\d+) AS p ON l\.u = p\.u AND .*\)", r"\1 JOIN \2 AS p ON l.u = p.u)"),
     "rows without a partner are those with one": (r"ANTI JOIN", "SEMI JOIN"),
@@ -98,7 +99,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "a frame is its row alone": (r"ROWS BETWEEN \d PRECEDING AND (CURRENT ROW|1 \w+)", "ROWS BETWEEN CURRENT ROW AND CURRENT ROW"),
     "a frame ends at its row": (r"(ROWS BETWEEN \d PRECEDING AND) 1 FOLLOWING", r"\1 CURRENT ROW"),
-    "groups are kept as they are read": (r"ORDER BY hash\(.*\) AS place", ") AS place"),
+    "groups are kept as they are read": (r"ORDER BY \(hash\(.*\) AS place", ") AS place"),
     "overflow is an error": (r"TRY_CAST", "CAST"),
 }
 
