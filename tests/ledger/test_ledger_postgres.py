@@ -5,9 +5,11 @@ from __future__ import annotations
 import builtins
 import logging
 import os
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
+import postgres
 import psycopg
 import pytest
 from ledger_shop import Shop, laplace
@@ -411,6 +413,29 @@ def test_all_of_it_or_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> No
     assert gone.code == "LEDGER_MISSING"
     assert "as its backup, a file: `dpquery ledger restored --ledger FILE`" in (gone.instead or "")
     assert charge(shop.begin())
+
+
+@pytest.mark.slow  # programs are started; a backup does the same in test_ledger_evidence.py
+def test_a_dump_of_an_older_state_goes_on_at_its_owners_word(shop: Shop) -> None:
+    """As docs/budgets.md has it: `pg_dump`, `psql` into where nothing is, `dpquery ledger restored`. All guards of the tables are there again."""
+    url, opened = str(shop.place), shop.begin()
+    charge(opened)
+    spent = opened.balance("default").spent
+    with shop.connect() as connection:
+        (schema,) = connection.execute("SELECT current_schema()").fetchone()
+    dump = subprocess.run([postgres.program("pg_dump"), "--schema", schema, url], capture_output=True, check=True).stdout
+    charge(opened)
+    shop.close()
+    shop.remove()
+    with shop.connect() as connection:
+        connection.execute(f"DROP SCHEMA {schema}".encode())
+    subprocess.run([postgres.program("psql"), "--quiet", "--set=ON_ERROR_STOP=1", url], input=dump, capture_output=True, check=True)
+    assert fault(lambda: shop.open(shop.schema())).code == "LEDGER_ROLLED_BACK"
+    assert "the mark beside the data" in str(ledger.verify(shop.place, schema=shop.schema())[0])
+    again = shop.open(shop.schema(), restored="the server burnt down")
+    assert again.balance("default").spent == spent
+    assert charge(again)
+    assert again.verify() == ()
 
 
 def test_databases_and_servers_that_are_not_there(shop: Shop) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from ledger_shop import Shop, laplace
@@ -56,6 +59,30 @@ def test_a_charge_waits_for_the_disk(shop: Shop) -> None:
         settings = [writer.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "fullfsync", "wal_autocheckpoint")]
         assert settings == ["wal", 2, 1, 1], "2 is FULL"
     reader.close()
+
+
+SYNCED = """
+import os, pathlib, sys
+from ledger_shop import Shop, laplace
+shop = Shop(pathlib.Path(sys.argv[1]))
+opened, reader = shop.begin(), shop.connect()
+reader.execute("BEGIN")
+reader.execute("SELECT count(*) FROM entries").fetchone()
+os.write(1, b"begun")
+for number in range(4):
+    opened.charge("default", laplace("0.1"), {})
+    os.write(1, b"charged")
+"""
+
+
+@pytest.mark.slow  # a process is traced; the cheap one stands above
+@pytest.mark.skipif(shutil.which("strace") is None, reason="it counts what the system is asked for")
+def test_each_charge_synchronises_before_it_returns(shop: Shop) -> None:
+    trace = shop.folder / "trace"
+    traced = ["strace", "-f", "-e", "trace=fsync,fdatasync,write", "-o", str(trace), sys.executable, "-c", SYNCED, str(shop.folder / "traced")]
+    subprocess.run(traced, check=True, capture_output=True, cwd=Path(__file__).parent)
+    between = trace.read_text().split('"begun"')[1].split('"charged"')[:4]
+    assert ["sync(" in calls for calls in between] == [True] * 4
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ledger", b"\0" * 8192, b"SQLite format 3\0" + b"\0" * 5000])
