@@ -207,6 +207,7 @@ def test_nothing_but_released_values_depends_on_the_data(start: int, tmp_path: P
 @pytest.mark.parametrize("seed", range(3))
 def test_choices_of_a_group_depend_on_the_data_by_what_is_chosen_alone(seed: int, tmp_path: Path) -> None:
     made = world(seed)
+    views(made)
     schema, name = loaded(ordinary(made.whole, 16)), [made.removed[0], made.replaced[0], FUZZED][seed]
     with closing(Door(made, schema, MAIN, tmp_path / MAIN)) as one, closing(Door(made, schema, name, tmp_path / name)) as other:
         here, there = Listener(one), Listener(other)
