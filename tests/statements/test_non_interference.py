@@ -73,6 +73,11 @@ class Choice(Question):
     def __init__(self, text: str) -> None:
         self.text, self.call, self.right, self.twice, self.explained = text, {"epsilon": "0.1"}, False, True, True
 
+    @property
+    def whole(self) -> bool:
+        """Its keys are not shown."""
+        return False
+
 
 def same(here: Listener, there: Listener, question: Question) -> str:
     """How the question ended, on both; an AssertionError where something differs."""
