@@ -86,12 +86,18 @@ def worst(session: Session, con: duckdb.DuckDBPyConnection, sql: str) -> list[tu
 
 def by_unit(con: duckdb.DuckDBPyConnection, text: str, parts: int) -> list[np.ndarray[Any, Any]]:
     """The statement's cells before its last sum over units: for each part an array of units by groups."""
-    head, _, last = text.rpartition("\nSELECT ")
-    found = re.fullmatch(r".* FROM (.*?)(?: GROUP BY (.*))?", last, re.S)
-    assert found is not None
-    source, groups = found[1], [] if found[2] is None else found[2].split(", ")
-    for capped in ("capped", "weighted"):
-        head = head.replace(f"{capped} AS (SELECT ", f"{capped} AS (SELECT u, ")
+    late = re.fullmatch(r"(.*),\nsummed AS \(SELECT .* FROM (\w+) GROUP BY k0\)\nSELECT l\.k, .* FROM summed AS r (JOIN .*)", text, re.S)
+    if late is None:
+        head, _, last = text.rpartition("\nSELECT ")
+        found = re.fullmatch(r".* FROM (.*?)(?: GROUP BY (.*))?", last, re.S)
+        assert found is not None
+        source, groups = found[1], [] if found[2] is None else found[2].split(", ")
+    else:  # groups are looked for in the list after cells are added up
+        head, groups = late[1], ["k"]
+        source = f"(SELECT r.*, l.k FROM {late[2]} AS r {late[3]})"
+    for name in ("cells", "clamped", "capped", "weighted"):
+        head = re.sub(rf"\b{name} AS \(SELECT (?!u,)", f"{name} AS (SELECT u, ", head)
+    head = head.replace("joined AS (SELECT ", "joined AS (SELECT r.u, ")
     by = ", ".join(["u", *groups])
     sums = ", ".join(f"coalesce(sum(v{i}), 0)::DOUBLE" for i in range(parts))
     rows = con.execute(f"{head}\nSELECT {by}, {sums} FROM {source} GROUP BY {by}").fetchall()

@@ -25,7 +25,7 @@ FORMS = _set(
     row_number rtrim sign sqrt starts_with strlen strpos substring sum trim trunc unnest upper xor"""
 )
 # Inside a unit too: none depends on the order of rows, that of `first` and of windows being total.
-BELOW = FORMS | _set("bool_and bool_or dense_rank first first_value lag lead min quantile_cont quantile_disc rank")
+BELOW = FORMS | _set(">> bool_and bool_or dense_rank first first_value lag lead min quantile_cont quantile_disc rank")
 # In public subqueries and above the noise, as the statement's author wrote them.
 WRITTEN = FORMS | _set(
     """!~~ !~~* not_like_escape not_ilike_escape nullif power year quarter month week day dayofweek dayofyear hour minute second to_centuries

@@ -133,7 +133,7 @@ def told(error: Error) -> Mapping[str, Any]:
 
 def of(answer: Answer) -> Mapping[str, Any]:
     """What of an answer may not depend on the data: its columns, and the receipt but for what is drawn and what the values give reason to say."""
-    paper = {key: plain(value) if key == "stored" else value for key, value in answer.receipt.items() if key not in DRAWN | {"warnings"}}
+    paper = {key: plain(value) if key == "stored" else value for key, value in answer.receipt.items() if key not in DRAWN | {"warnings", "caps"}}
     return {"columns": answer.table.column_names, "types": answer.types, "confidence": answer.confidence, **paper}
 
 
