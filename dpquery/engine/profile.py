@@ -126,8 +126,7 @@ def _quoted(name: str) -> str:
 def _found(wanted: Wanted, table: Table, counts: list[int], noise: float, worth: float) -> Found:
     made = chosen(counts, noise, worth)
     end = 2.0 ** (LOWEST + made.bin / OCTAVE)
-    total = sum(max(0, count) * 2.0 ** ((k - 0.5) / OCTAVE) for k, count in enumerate(counts[: made.bin + 1]))
-    lost = None if made.lost is None or total <= 0 or wanted.key in ("upper", "max_groups_contributed") else min(1.0, made.lost / total)
+    lost = None if wanted.key in ("upper", "max_groups_contributed") else made.lost
     whole = wanted.key.startswith("max_")
     column = None if wanted.column is None else table.columns[wanted.column]
     most = len(column.values) if wanted.key == "max_groups_contributed" and column is not None and column.values is not None else None

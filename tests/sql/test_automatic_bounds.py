@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
 import dpquery
+from dpquery.engine.capping import Found, loud_first, percent, said
 from dpquery.errors import Refused
 
 TABLES = """
@@ -148,3 +150,19 @@ def test_a_call_may_ask_for_it_instead(con: dpquery.Connection) -> None:
     with pytest.raises(Refused) as caught:
         con.explain(plain, bounds="some")
     assert caught.value.code == "OPTION_VALUE"
+
+
+def test_what_a_cap_cuts_off_is_said_in_percent_or_to_be_unknown() -> None:
+    assert [percent(one) for one in (0.0, 0.0004, 0.012, 0.39, 0.999, 1.0)] == ["0%", "less than 0.1%", "1.2%", "39%", "100%", "100%"]
+    quiet, vague, low, none = (said("n", Found(Fraction(9), *one)) for one in ((0.01, False), (None, False), (0.2, True), (None, True)))
+    assert quiet.endswith("; about 1.0% of the total is expected to be cut off.")
+    assert vague.endswith("; how much that cuts off is not known at this price, and no error bar covers it.")
+    assert low.startswith("TOO LOW: n: what one unit brings is capped at 9")
+    assert none.startswith("NOT TO BE RELIED ON: n: what one unit brings is capped at 9")
+    assert loud_first([quiet, none, vague, low]) == (none, low, quiet, vague)
+
+
+def test_an_estimate_that_noise_drowns_is_no_estimate(con: dpquery.Connection) -> None:
+    first = con.query("SELECT sum(k, bounds => 'auto') AS s FROM orders", epsilon=0.01).warnings[0]
+    assert first.startswith("NOT TO BE RELIED ON: sum(k): what one unit brings is capped at ")
+    assert "is not known at this price" in first
