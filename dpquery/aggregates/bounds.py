@@ -41,11 +41,13 @@ def numeric(ask: AggregateAsk) -> Scalar:
 def missing(ask: AggregateAsk) -> Refused:
     """The refusal of an aggregate whose rows have no bounds."""
     inner = ask.label.rstrip().removesuffix(")")
+    own = f"write {inner}, contribution_bounds_per_row => (low, high)) with bounds of your own"
+    auto = f", or {inner}, bounds => 'auto'), which chooses them from the data out of the same price" if ask.card in ("total", "mean") else ""
     return Refused(
         "MISSING_BOUNDS",
         f"nothing bounds what one row adds to {ask.label}",
         position=ask.position,
-        instead=f"write {inner}, contribution_bounds_per_row => (low, high)), or ask the data owner to declare lower and upper for its columns",
+        instead=f"{own}{auto}, or ask the data owner to declare lower and upper for its columns",
     )
 
 
