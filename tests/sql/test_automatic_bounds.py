@@ -45,6 +45,8 @@ contribution: {max_groups_contributed: 10, max_rows_per_group: 50}"""
 ORDINARY = """budget: {epsilon: 40, delta: 1e-6}
 per_query: {epsilon: 1, delta: 1e-9}
 contribution: {max_groups_contributed: 10}"""
+LESS = "let less of each unit through"
+ROWS = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 20)"
 AUTO = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'auto')"
 ANSWERED = (
     "{} count(*) AS n, count(amount) AS m, sum(amount) AS s, sum(k) AS t FROM orders",
@@ -169,17 +171,17 @@ def test_an_estimate_that_noise_drowns_is_no_estimate(con: dpquery.Connection) -
 
 
 def test_lengths_of_a_cap_that_is_not_chosen_are_shares_of_it(con: dpquery.Connection) -> None:
-    found = con.explain("SELECT sum(k, bounds => 'auto') AS s, count(*) AS n, avg(q, bounds => 'auto') AS a FROM orders")
+    found = con.explain(f"SELECT {ROWS} sum(k, bounds => 'auto') AS s, count(*) AS n, avg(q, bounds => 'auto') AS a FROM orders")
     assert [one.get("lengths_in") for one in found.as_dict()["releases"]] == [None, None, "cap", None, "cap"]
     text = str(found)
     assert " × cap where 100 rows" in text
     assert text.count("1 × cap") >= 1
 
 
-@pytest.mark.parametrize("text", ["SELECT median(amount) FROM orders", "SELECT stddev(amount) FROM orders"])
+@pytest.mark.parametrize("text", ["median(amount)", "stddev(amount)"])
 def test_what_it_is_not_for_is_said_where_bounds_are_missing(con: dpquery.Connection, text: str) -> None:
     with pytest.raises(Refused) as caught:
-        con.explain(text, bounds="auto")
+        con.explain(f"SELECT {ROWS} {text} FROM orders", bounds="auto")
     assert (caught.value.code, "COUNT, SUM and AVG only" in str(caught.value)) == ("MISSING_BOUNDS", True)
 
 
@@ -190,25 +192,24 @@ def test_what_it_is_not_for_is_said_where_bounds_are_missing(con: dpquery.Connec
         ("count(*, bounds => 'auto') AS n FROM orders", "Pay more or ask of more rows."),
         (
             "count(*, contribution_bounds_per_group => (0, 9)) AS n FROM orders",
-            "ask of more rows or let less of each unit through (bounds => 'auto').",
+            f"ask of more rows or {LESS} (bounds => 'auto').",
         ),
-        ("sum(q) AS s FROM orders", "ask of more rows or let less of each unit through (a lower max_rows_per_group, bounds => 'auto')."),
-        ("median(q) AS m FROM orders", "ask of more rows or let less of each unit through (a lower max_rows_per_group)."),
+        ("sum(q) AS s FROM orders", f"ask of more rows or {LESS} (a lower max_rows_per_group, bounds => 'auto')."),
+        ("median(q) AS m FROM orders", f"ask of more rows or {LESS} (a lower max_rows_per_group)."),
         (
             "item, sum(q) AS s FROM orders WHERE item IN ('a', 'b', 'c') GROUP BY item",
-            "ask for larger groups or let less of each unit through (a lower max_rows_per_group, a max_groups_contributed below 3, bounds => 'auto').",
+            f"ask for larger groups or {LESS} (a lower max_rows_per_group, a max_groups_contributed below 3, bounds => 'auto').",
         ),
     ],
 )
 def test_a_wide_bar_says_what_makes_it_narrower(con: dpquery.Connection, text: str, ways: str) -> None:
-    said = con.query(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 20) {text}", epsilon=0.001, noise="laplace").warnings
+    said = con.query(f"SELECT {ROWS} {text}", epsilon=0.001, noise="laplace").warnings
     (found,) = {one for one in said if "wider than the value itself" in one}
     assert found.endswith(ways)
 
 
 def test_notes_say_a_thing_once_and_numbers_in_full(con: dpquery.Connection) -> None:
-    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 20)"
-    found = con.explain(f"SELECT {options} median(amount, contribution_bounds_per_row => (0, 1000)) AS m, stddev(q) AS d FROM orders", epsilon=0.01)
+    found = con.explain(f"SELECT {ROWS} median(amount, contribution_bounds_per_row => (0, 1000)) AS m, stddev(q) AS d FROM orders", epsilon=0.01)
     text = " ".join(str(found).split("What would run")[0].split())
     assert text.count("counted in bins of width") <= 1
     assert "e+0" not in text
