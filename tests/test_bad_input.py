@@ -20,6 +20,9 @@ from dpquery import ledger as ledgers
 from dpquery.engine import check, open_ledger, open_session
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Fault, OverBudget, Refused, SchemaError
+from dpquery.schema.model import Contribution
+from dpquery.schema.read import read as read_schema
+from dpquery.sql import read as read_statement
 
 COUNT = "SELECT count(*) FROM visits"
 TABLES = """
@@ -110,6 +113,58 @@ def silent(*texts: object) -> None:
     """Nothing of the data is in what was told."""
     told = " ".join(map(str, texts))
     assert not [secret for secret in SECRETS if secret in told]
+
+
+OWN = "0 and 100 are placeholders for your own bounds"
+AUTO = "bounds chosen from the data, out of the same price"
+LIMIT = "4 is a placeholder for how much of a unit is to count"
+CLAUSE = "WITH DIFFERENTIAL_PRIVACY OPTIONS"
+
+
+@pytest.mark.parametrize(
+    ("sql", "rewritten", "differs"),
+    [
+        ("SELECT sum(amount) FROM visits", "SELECT sum(amount, bounds => 'auto') FROM visits", AUTO),
+        ("SELECT avg(amount) FROM visits", "SELECT avg(amount, bounds => 'auto') FROM visits", AUTO),
+        ("SELECT median(amount) FROM visits", "SELECT median(amount, contribution_bounds_per_row => (0, 100)) FROM visits", OWN),
+        ("SELECT stddev(amount) FROM visits", "SELECT stddev(amount, contribution_bounds_per_row => (0, 100)) FROM visits", OWN),
+        (
+            "SELECT max(amount) FROM visits",
+            "SELECT quantile_cont(amount, 0.99, contribution_bounds_per_row => (0, 100)) FROM visits",
+            f"the 0.99 quantile, not the largest value; {OWN}",
+        ),
+        (
+            "SELECT sum(v) FROM (SELECT pid, sum(amount) AS v FROM visits GROUP BY pid) x",
+            "SELECT sum(v) FROM (SELECT pid, sum(greatest(least(amount, 100), 0)) AS v FROM visits GROUP BY pid) x",
+            OWN,
+        ),
+    ],
+)
+def test_what_is_offered_is_accepted_and_says_which_of_its_numbers_are_none_of_yours(
+    sql: str, rewritten: str, differs: str, session: Session
+) -> None:
+    with pytest.raises(Refused) as failed:
+        session.explain(sql)
+    assert (failed.value.rewritten, failed.value.differs) == (rewritten, differs)
+    assert failed.value.as_dict()["differs"] == differs
+    session.explain(rewritten)
+
+
+@pytest.mark.parametrize(
+    ("sql", "rewritten"),
+    [
+        (
+            "SELECT stars, sum(stars) FROM visits GROUP BY stars",
+            f"SELECT {CLAUSE}(max_groups_contributed = 4, max_rows_per_group = 4) stars, sum(stars) FROM visits GROUP BY stars",
+        ),
+        (f"SELECT {CLAUSE}(epsilon = 1) sum(stars) FROM visits", f"SELECT {CLAUSE}(epsilon = 1, max_rows_per_group = 4) sum(stars) FROM visits"),
+    ],
+)
+def test_a_limit_that_nobody_set_is_offered_with_a_placeholder(sql: str, rewritten: str, schema: Path) -> None:
+    unlimited = read_schema(schema).model_copy(update={"contribution": Contribution()})
+    with pytest.raises(Refused, match=r"`contribution: \{max_") as failed:
+        read_statement(sql, unlimited)
+    assert (failed.value.code, failed.value.rewritten, failed.value.differs) == ("MISSING_LIMIT", rewritten, LIMIT)
 
 
 @pytest.mark.parametrize("case", [*STATEMENTS, *PRICES], ids=lambda case: f"{case.code}-{case.sql[:60]}-{case.price}")

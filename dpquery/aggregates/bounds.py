@@ -7,6 +7,9 @@ from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.intervals import interval
 from dpquery.plan.scalar import Interval, Scalar
 
+CHOSEN = ("count", "total", "mean")  # whose bounds may be chosen from a noisy histogram
+ONLY = " (bounds => 'auto' chooses them for COUNT, SUM and AVG only)"
+
 
 def rows_per_cell(contributions: Contributions, rows_per_unit: int | None) -> int:
     """The most rows of a unit that count in a group: the cap, or what the plan proves where that is less; at least 1."""
@@ -41,11 +44,13 @@ def numeric(ask: AggregateAsk) -> Scalar:
 def missing(ask: AggregateAsk) -> Refused:
     """The refusal of an aggregate whose rows have no bounds."""
     inner = ask.label.rstrip().removesuffix(")")
+    own = f"write {inner}, contribution_bounds_per_row => (low, high)) with bounds of your own"
+    auto = f", or {inner}, bounds => 'auto'), which chooses them from the data out of the same price" if ask.card in ("total", "mean") else ""
     return Refused(
         "MISSING_BOUNDS",
-        f"nothing bounds what one row adds to {ask.label}",
+        f"nothing bounds what one row adds to {ask.label}{'' if ask.card in CHOSEN else ONLY}",
         position=ask.position,
-        instead=f"write {inner}, contribution_bounds_per_row => (low, high)), or ask the data owner to declare lower and upper for its columns",
+        instead=f"{own}{auto}, or ask the data owner to declare lower and upper for its columns",
     )
 
 

@@ -20,6 +20,7 @@ from dpquery.plan.scalar import Interval, Scalar
 from dpquery.values.types import FLOAT, Value
 
 ROW_WEIGHTED = "the mean over rows, not over units"
+OF_ROWS = "rows count, not units: who has more of them weighs more"
 UNIT_WEIGHTED = "the mean over units of the mean of each, which is clamped"
 WEIGHED = BY_WEIGHT
 SIZES = (100, 1_000, 10_000)  # for which the expected error is given

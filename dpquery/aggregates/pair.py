@@ -11,7 +11,7 @@ from dpquery.aggregates import forms
 from dpquery.aggregates.bounds import numeric
 from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.grid import clamped, fits
-from dpquery.aggregates.mean import ROW_WEIGHTED
+from dpquery.aggregates.mean import OF_ROWS
 from dpquery.aggregates.moments import (
     SIZES,
     Span,
@@ -56,7 +56,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     most = (x.high - x.low) * (y.high - y.low) * step
     bounds = Interval(Fraction(-1), Fraction(1)) if squares else Interval(-most, most)
     less = tuple((values.high - values.low) ** 2 // 2 for values in (x, y))
-    notes = (ROW_WEIGHTED, BOTH_KNOWN, *dict.fromkeys((clamped(x), clamped(y))), *said, *fine, *coarse)
+    notes = (OF_ROWS, BOTH_KNOWN, *dict.fromkeys((clamped(x), clamped(y))), *said, *fine, *coarse)
     return Planned(fits(ask, parts, contributions.weights), FLOAT, step, bounds, notes, cuts, less if squares else ())
 
 

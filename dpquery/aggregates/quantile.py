@@ -49,7 +49,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     found = Quantile(ask.fractions or (Fraction(1, 2),), values.low, values.high, widths, ask.discrete, slack * ask.unit, ask.upper)
     bounds = Interval(values.low * step, values.high * step)
     coarse = (narrow,) if wide and span // widths[-1] < COARSE else ()
-    told_all = (narrow, clamped(values, kind, ask.unit), *capped, *notes, *(("errors are in days",) if ask.moment else ()))
+    told_all = (*(() if coarse else (narrow,)), clamped(values, kind, ask.unit), *capped, *notes, *(("errors are in days",) if ask.moment else ()))
     kind = kind.listed if ask.listed else kind
     return Planned(fits(ask, parts, None), kind, step, bounds, told_all, (*cuts, *coarse), quantile=found)
 

@@ -11,7 +11,7 @@ from dpquery.aggregates import forms
 from dpquery.aggregates.bounds import numeric
 from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.grid import clamped, fits
-from dpquery.aggregates.mean import ROW_WEIGHTED
+from dpquery.aggregates.mean import OF_ROWS
 from dpquery.aggregates.moments import (
     SIZES,
     Span,
@@ -53,7 +53,7 @@ def plan(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | N
     said, cuts = how(contributions, rows_per_unit)
     bounds = Interval(values.low * values.step, values.high * values.step)
     less = (0, (values.high - values.low) ** 2 // 2, 0)
-    return Planned(fits(ask, parts, contributions.weights), FLOAT, values.step, bounds, (ROW_WEIGHTED, clamped(values), *said, *notes), cuts, less)
+    return Planned(fits(ask, parts, contributions.weights), FLOAT, values.step, bounds, (OF_ROWS, clamped(values), *said, *notes), cuts, less)
 
 
 def _most(aggregate: Aggregate) -> Fraction:

@@ -184,7 +184,7 @@ def profile(
     ledger: LedgerPlace = None,
     analyst: Analyst = None,
     epsilon: Epsilon = None,
-    dry: Annotated[bool, typer.Option("--print", help="Show what was chosen, and leave the schema as it is.")] = False,
+    dry: Annotated[bool, typer.Option("--print", help="Leave the schema as it is; charged all the same.")] = False,
     form: PageFormat = Page.TABLE,
 ) -> None:
     """Choose caps and bounds of a table, and charge their price.
@@ -198,7 +198,7 @@ def profile(
         found = profiling.profile(session, table, epsilon)
     if not dry:
         profiling.write(schema, found)
-    output.page(form, found.as_dict(), profiled.page(found))
+    output.page(form, found.as_dict(), profiled.page(found, written=not dry))
 
 
 @app.command()

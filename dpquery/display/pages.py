@@ -72,11 +72,11 @@ def _at_most(largest: Mapping[str, Any] | None) -> str:
 def _releases(releases: Sequence[Mapping[str, Any]]) -> Iterator[Column]:
     """One line an aggregate; lengths in the value's own units."""
     yield Column("aggregate", tuple(_label(r) for r in releases))
-    yield Column("noise", tuple(f"{r['noise']} {_size(r['scale'])}" for r in releases))
-    for heading, field in (("groups", "l0"), ("per group", "linf")):
-        yield Column(heading, tuple(_size(r[field]) for r in releases), number=True)
+    yield Column("noise", tuple(f"{r['noise']} {_size(r['scale'])}{_in(r)}" for r in releases))
+    yield Column("groups", tuple(_size(r["l0"]) for r in releases), number=True)
+    yield Column("per group", tuple(_size(r["linf"]) + _in(r) for r in releases), number=True)
     yield Column(
-        "expected error", tuple("by rows, below" if isinstance(r["expected_error"], dict) else _error(r["expected_error"]) for r in releases)
+        "expected error", tuple("by rows, below" if isinstance(r["expected_error"], dict) else _error(r["expected_error"]) + _in(r) for r in releases)
     )
     yield Column("lemmas", tuple(", ".join(r.get("lemmas") or [str(r.get("lemma", ""))]) for r in releases))
 
@@ -85,7 +85,7 @@ def _by_rows(releases: Sequence[Mapping[str, Any]]) -> Lines:
     """The errors that depend on how many rows there are, which is private: one for each of some numbers."""
     for r in releases:
         if isinstance(r["expected_error"], dict):
-            errors = ", ".join(f"{_error(error)} where {rows.replace('n=', '')} rows" for rows, error in r["expected_error"].items())
+            errors = ", ".join(f"{_error(error)}{_in(r)} where {rows.replace('n=', '')} rows" for rows, error in r["expected_error"].items())
             yield Text(f"Expected error of {_label(r)}: {errors}.")
 
 
@@ -93,6 +93,11 @@ def _label(release: Mapping[str, Any]) -> str:
     """The aggregate as written; of the count that only decides which groups appear, its name alone."""
     label = safe(str(release["aggregate"]))
     return label.split(",")[0] + ")" if label.startswith("(") else label
+
+
+def _in(release: Mapping[str, Any]) -> str:
+    """What the lengths of an aggregate are in, where that is not its own units."""
+    return f" × {release['lengths_in']}" if "lengths_in" in release else ""
 
 
 def _error(error: object) -> str:

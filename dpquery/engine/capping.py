@@ -13,21 +13,23 @@ from dpquery.plan.draft import Cap, Feed
 from dpquery.plan.release import ListedKeys, Release
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import enforced, groups_of_a_unit
-from dpquery.release.caps import OCTAVE, Chosen, chosen
+from dpquery.release.caps import OCTAVE, chosen
 from dpquery.values.noisy import Noisy
 
 if TYPE_CHECKING:
     from dpquery.engine.prepared import Prepared, Ready
 
 LAPLACE = 2**0.5  # deviations in a scale
+UNKNOWN, TOO_LOW = "NOT TO BE RELIED ON: ", "TOO LOW: "
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cap in the value's own units, and the share of the total that it is expected to cut off; None: not known."""
+    """A cap in the value's own units, the share of the total that it is expected to cut off, if known, and whether a noticeable one is likely."""
 
     value: Fraction
     lost: float | None
+    likely: bool
 
 
 def cap(feed: Feed, block: Ready, prepared: Prepared, noisy: Mapping[str, Noisy]) -> Found:
@@ -38,7 +40,7 @@ def cap(feed: Feed, block: Ready, prepared: Prepared, noisy: Mapping[str, Noisy]
     (place,) = histogram.release.aggregates[0].parts
     counts = noisy[histogram.name].sums[place]
     made = chosen(counts, deviation(histogram.priced.noises[place]) / LAPLACE, _worth(block, feed.cap))
-    return Found(_end(feed.cap, made.bin), _lost(made, counts))
+    return Found(_end(feed.cap, made.bin), made.lost, made.likely)
 
 
 def _worth(block: Ready, cap: Cap) -> float:
@@ -56,14 +58,6 @@ def _end(cap: Cap, bin: int) -> Fraction:
     return Fraction(max(1, int(end))) if cap.whole else end
 
 
-def _lost(made: Chosen, counts: tuple[int, ...]) -> float | None:
-    """The expected loss as a share of what the histogram itself says of the total."""
-    if made.lost is None:
-        return None
-    total = sum(max(0, count) * 2.0 ** ((k - 0.5) / OCTAVE) for k, count in enumerate(counts[: made.bin + 1]))
-    return min(1.0, made.lost / total) if total > 0 else None
-
-
 def fitted(block: Ready, prepared: Prepared, noisy: Mapping[str, Noisy], told: Iterable[str]) -> Ready:
     """The release with its steps and bounds in the values' own units, now that the caps are known.
 
@@ -73,7 +67,7 @@ def fitted(block: Ready, prepared: Prepared, noisy: Mapping[str, Noisy], told: I
     if not found:
         return block
     known = tuple(told)
-    if not all(any(one.endswith(_words(each)) for one in known) for each in found.values()):
+    if not all(any(_capped(each) in one for one in known) for each in found.values()):
         raise Fault("PLAN_BROKEN", "a cap is not the one that was chosen")
     return replace(block, release=_in_own_units(block.release, {public: one.value for public, one in found.items()}))
 
@@ -90,10 +84,26 @@ def _in_own_units(release: Release, caps: Mapping[str, Fraction]) -> Release:
 
 
 def said(label: str, found: Found) -> str:
-    """A word on the cap that was chosen."""
-    return f"{label}{_words(found)}"
+    """A word on the cap that was chosen, and on what it cuts off: no error bar says it, and so it is said loudly where it is likely to be much."""
+    if found.lost is None:
+        lost = "how much that cuts off is not known at this price, and no error bar covers it"
+        lost += ": it may be much of the total. Pay more, or write bounds" if found.likely else ""
+    else:
+        lost = f"about {percent(found.lost)} of the total is expected to be cut off"
+        lost += ", which no error bar covers" if found.likely else ""
+    loud = "" if not found.likely else UNKNOWN if found.lost is None else TOO_LOW
+    return f"{loud}{label}{_capped(found)}; {lost}."
 
 
-def _words(found: Found) -> str:
-    lost = "how much that cuts off is not known" if found.lost is None else f"about {100 * found.lost:.2g}% of the total is expected to be cut off"
-    return f": what one unit brings is capped at {float(found.value):.6g}, chosen from a noisy histogram; {lost}."
+def _capped(found: Found) -> str:
+    return f": what one unit brings is capped at {float(found.value):.6g}, chosen from a noisy histogram"
+
+
+def percent(share: float) -> str:
+    """A share for people, with one digit below a tenth."""
+    return "less than 0.1%" if 0 < share < 0.001 else f"{100 * share:.{1 if 0 < share < 0.1 else 0}f}%"
+
+
+def loud_first(said: Iterable[str]) -> tuple[str, ...]:
+    """The same words, those first that say that an answer is not to be relied on."""
+    return tuple(sorted(said, key=lambda one: not one.startswith((UNKNOWN, TOO_LOW))))

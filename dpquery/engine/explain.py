@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from dpquery.engine.prepared import Prepared, Ready
 
 JSON = Any
+CAP = "cap"  # lengths are in shares of a cap that is not chosen yet
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The machine contract of `explain`: lengths are in the released values' own units, `step` is the grid.
+    """The machine contract of `explain`: lengths are in the released values' own units, or in what `lengths_in` says; `step` is the grid.
 
     `now` says what it would cost the account at this time, None where the ledger does not say what that holds.
     `aim`, where an error was named, has what was tried to meet it.
@@ -65,9 +66,11 @@ class Explanation:
 def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple[str, ...]) -> Explanation:
     """The explanation of a prepared statement; `now` and `said` are what is to be told of the account."""
     rows = receipt.releases(prepared, schema)
-    expected = [error for block in prepared.blocks for error in _expected(block, prepared.ask.confidence)]
-    for row, error in zip(rows, expected, strict=True):
+    expected = [one for block in prepared.blocks for one in _expected(block, prepared.ask.confidence)]
+    for row, (error, capped) in zip(rows, expected, strict=True):
         row["expected_error"] = row["scale"] if error is None else error
+        if capped:
+            row["lengths_in"] = CAP
     rules = receipt.key_rules(prepared)
     return Explanation(
         price=receipt.price(prepared),
@@ -85,10 +88,10 @@ def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple
     )
 
 
-def _expected(block: Ready, confidence: Fraction) -> Iterator[JSON]:
-    """The expected error of each aggregate, and nothing for a count that only decides which groups appear."""
+def _expected(block: Ready, confidence: Fraction) -> Iterator[tuple[JSON, bool]]:
+    """The expected error of each aggregate, and nothing for a count that only decides which groups appear; and whether it is in units of a cap."""
     for aggregate in block.release.aggregates:
         noises = tuple(block.priced.noises[i] for i in aggregate.parts)
-        yield card(aggregate).expected_error(aggregate, noises, confidence)
+        yield card(aggregate).expected_error(aggregate, noises, confidence), aggregate.cap is not None
     if receipt.hidden_count(block.release) is not None:
-        yield None
+        yield None, False

@@ -45,20 +45,31 @@ class Found:
     value: Decimal
     lost: float | None
 
+    @property
+    def lower(self) -> Decimal | None:
+        """The bound that is written beside an upper one: the histogram is of magnitudes."""
+        return -self.value if self.key == "upper" else None
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What was chosen for a table, from which release."""
+    """What was chosen for a table, from which release. What numbers `unsummed` add up to for each unit is not, as they had no bounds yet."""
 
     table: str
     found: tuple[Found, ...]
     origin: str
     receipt: Mapping[str, Any]
+    unsummed: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        rows = [{"key": one.key, "column": one.column, "value": str(one.value), "lost": one.lost} for one in self.found]
-        return {"table": self.table, "chosen": rows, "origin": self.origin, "receipt": dict(self.receipt)}
+        rows = [_row(one) for one in self.found]
+        return {"table": self.table, "chosen": rows, "unsummed": list(self.unsummed), "origin": self.origin, "receipt": dict(self.receipt)}
+
+
+def _row(one: Found) -> dict[str, Any]:
+    lower = {} if one.lower is None else {"lower": str(one.lower)}
+    return {"key": one.key, "column": one.column, "value": str(one.value), **lower, "lost": one.lost}
 
 
 def profile(session: Session, name: str, epsilon: Amount | None = None, target: Amount | None = None) -> Profile:
@@ -74,7 +85,8 @@ def profile(session: Session, name: str, epsilon: Amount | None = None, target: 
     noise = max(float(one["scale"]) for one in answer.receipt["releases"])
     found = tuple(_found(one, table, counts[str(place)], noise, float(1 / later)) for place, one in enumerate(wanted))
     origin = f"profile, epsilon {answer.receipt['price']['epsilon']}, entry {answer.receipt['entry']}"
-    return Profile(table.name, found, origin, answer.receipt)
+    unsummed = tuple(one.column or "" for one in found if one.key == "upper" and table.max_rows_per_unit != 1)
+    return Profile(table.name, found, origin, answer.receipt, unsummed)
 
 
 def _table(schema: Schema, name: str) -> Table:
@@ -126,8 +138,7 @@ def _quoted(name: str) -> str:
 def _found(wanted: Wanted, table: Table, counts: list[int], noise: float, worth: float) -> Found:
     made = chosen(counts, noise, worth)
     end = 2.0 ** (LOWEST + made.bin / OCTAVE)
-    total = sum(max(0, count) * 2.0 ** ((k - 0.5) / OCTAVE) for k, count in enumerate(counts[: made.bin + 1]))
-    lost = None if made.lost is None or total <= 0 or wanted.key in ("upper", "max_groups_contributed") else min(1.0, made.lost / total)
+    lost = None if wanted.key in ("upper", "max_groups_contributed") else made.lost
     whole = wanted.key.startswith("max_")
     column = None if wanted.column is None else table.columns[wanted.column]
     most = len(column.values) if wanted.key == "max_groups_contributed" and column is not None and column.values is not None else None

@@ -313,7 +313,7 @@ class Session:
         places, caps = prepared.released(how, table, noisy), losing.caps(prepared, noisy)
         table = answers.told_apart(table.select(range(len(how.outputs))))
         bars = answers.intervals(how.outputs, places, prepared.ask.confidence)
-        said = (
+        words = (
             *prepared.question.warnings,
             *receipt.plan_warnings(prepared, self.schema),
             *told,
@@ -323,6 +323,7 @@ class Session:
             *answers.doubtful(places, prepared.ask.confidence),
             *answers.warnings(how.outputs, table, bars, [(block.release, noisy[block.name]) for block in prepared.blocks]),
         )
+        said = capping.loud_first(words)
         table, bars = tidy.completed(how.outputs, table, bars, places, prepared.ask.confidence, prepared.tidy)
         paper = receipt.receipt(record, prepared, self.schema, entry, said, ledger.balance(self.analyst), caps)
         return Answer(table, answers.type_names(table), bars, prepared.ask.confidence, said, paper)

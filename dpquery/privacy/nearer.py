@@ -58,7 +58,8 @@ def _reach(release: Release, places: Sequence[int], ask: Ask, adjacency: Adjacen
 def _why(nearer: bool, have: tuple[float, float], other: tuple[float, float]) -> str:
     """How an aggregate's quantiles are found, and how far off the worst of them would be either way."""
     (off, half), (less, wide) = have, other
-    return f"{WAYS[nearer]}: off by about {off:.3g} rows, error bar about ±{half:.3g} rows; {WAYS[not nearer]} it would be {less:.3g} and ±{wide:.3g}"
+    mine, bar, others, wider = (f"{one:.3g}" if one < 1000 else f"{one:,.0f}" for one in (off, half, less, wide))
+    return f"{WAYS[nearer]}: off by about {mine} rows, error bar about ±{bar} rows; {WAYS[not nearer]} it would be {others} and ±{wider}"
 
 
 def _noted(release: Release, notes: Mapping[int, str]) -> Release:

@@ -333,7 +333,8 @@ def _warnings(release: Release, contributions: Contributions, partial: str) -> t
         said.append(f"A join keeps at most {contributions.join_rows} rows of each unit on either side (join_rows_per_unit); others are left out.")
     said += [_product(rel, contributions.join_rows) for rel in walk(release.table.input) if isinstance(rel, Match) and _on_the_unit_alone(rel)]
     if isinstance(keys, ListedKeys | ReleasedKeys) and partial:
-        said.append(f"Rows whose key is not in the key list ({partial}) are left out.")
+        null = isinstance(keys, ListedKeys) and not any(None in row for row in keys.rows)
+        said.append(f"Rows whose key is not in the key list ({partial}) are left out{', NULL among them' if null else ''}.")
     if isinstance(bounding, GroupCap) and bounding.idle is None and not contributions.groups_given:
         said.append(f"Each unit counts in at most {bounding.groups} groups (max_groups_contributed); its other groups are left out.")
     cuts: dict[str, list[str]] = {}

@@ -20,6 +20,7 @@ from dpquery.release import post
 from dpquery.release.bars import Bars, Tables, shown_from
 from dpquery.release.bars import Released as Released
 from dpquery.release.bars import intervals as intervals
+from dpquery.release.levers import advice
 from dpquery.schema.model import Limits
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import FLOAT, INTEGER, STRING, Shown, Type, Value
@@ -199,9 +200,8 @@ def warnings(
             continue
         wide = sum(1 for value, bar in zip(table.column(place).to_pylist(), column, strict=True) if _too_wide(value, bar))
         if wide:
-            said.append(
-                f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. Pay more, or ask for larger groups."
-            )
+            ways = advice([release for release, _ in releases], grouped=len(column) > 1)
+            said.append(f"{output.name}: the error bar is wider than the value itself in {wide} of {len(column)} rows. {ways}")
     return tuple(said)
 
 

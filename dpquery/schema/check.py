@@ -1,5 +1,6 @@
 """The schema held against the data, for the owner's eyes only. Invariants that no query can enforce are looked up in the rows; what is found there is
-said without a value or a count, and values outside declared bounds are not looked for: they are clamped.
+said without a value or a count, and values outside declared bounds are not looked for: they are clamped. What holds, but is likely not meant, is a
+warning: a large delta, values that a list leaves out, no limit on what a unit contributes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dpquery.schema.model import Column, Schema, Table, ViaUnit
 from dpquery.schema.physical import PhysicalColumn, PhysicalKind, PhysicalTable
 from dpquery.schema.units import unit_column
 from dpquery.schema.where import near
-from dpquery.values.types import Kind
+from dpquery.values.types import Kind, Value
 
 Rows = Callable[[str], Sequence[tuple[object, ...]]]
 
@@ -24,6 +25,16 @@ FORMATS: Final = {
     Kind.TIMESTAMP: "say how it is written: `csv: {timestamp: '%d.%m.%Y %H:%M'}`",
 }
 UNIT_TYPES: Final = {Kind.INTEGER: INTEGERS, Kind.STRING: frozenset({"VARCHAR"}), Kind.UUID: frozenset({"UUID"})}
+
+SPELLED: Final = {
+    Kind.INTEGER: "BIGINT",
+    Kind.FLOAT: "DOUBLE",
+    Kind.DECIMAL: "DECIMAL(38,10)",
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+    Kind.UUID: "UUID",
+}
 
 
 class Severity(StrEnum):
@@ -89,6 +100,8 @@ def check(schema: Schema, tables: Mapping[str, PhysicalTable], rows: Rows) -> Re
         found += _units(schema, tables)
     if not any(f.severity is Severity.ERROR for f in found):
         found += [f for table in schema.tables.values() for f in _invariants(table, schema, tables, rows)]
+    if not any(f.severity is Severity.ERROR for f in found):
+        found += [*_unlimited(schema), *_large_delta(schema, tables, rows), *_unlisted(schema, tables, rows)]
     return Report(schema.dataset, tuple(found))
 
 
@@ -153,6 +166,50 @@ def _shared(schema: Schema, tables: Mapping[str, PhysicalTable]) -> Iterator[Fin
         ]
         if clash:
             yield _error("SHARED_FILE", f"`{table.name}` reads a file of `{clash[0].name}`, but says otherwise whose it is", table)
+
+
+def _unlimited(schema: Schema) -> Iterator[Finding]:
+    """No limit on contributions anywhere: most statements would have to name their own."""
+    private = [table for table in schema.tables.values() if not table.public]
+    if all(one.max_groups_contributed is one.max_rows_per_group is None for one in (schema.contribution, *(t.contribution for t in private))):
+        message = "there is no `contribution:`, so that statements with groups, or of several rows of a unit, are refused unless they set limits"
+        instead = "`contribution: {max_groups_contributed: 4, max_rows_per_group: 20}`, what most units stay within"
+        yield _warning("NO_CONTRIBUTION", message, schema.tables[schema.privacy_unit_table], None, instead)
+
+
+def _large_delta(schema: Schema, tables: Mapping[str, PhysicalTable], rows: Rows) -> Iterator[Finding]:
+    """A delta that lets a group of few of the units be shown outright: above a tenth of one part in their number."""
+    table = schema.tables[schema.privacy_unit_table]
+    behind = tables[table.name].column(schema.privacy_unit_column)
+    if behind is None or not schema.budget.delta:
+        return
+    units = rows(f"SELECT count(DISTINCT ({behind.sql})) FROM {tables[table.name].relation}")[0][0]
+    if isinstance(units, int) and schema.budget.delta * 10 * units > 1:
+        message = "the budget's delta is above 1 / (10 * number of units): with such a probability nothing of some unit is protected"
+        yield _warning("LARGE_DELTA", message, table, None, "a delta far below 1 / number of units, such as 1e-6")
+
+
+def _unlisted(schema: Schema, tables: Mapping[str, PhysicalTable], rows: Rows) -> Iterator[Finding]:
+    """Rows whose value no list of public keys has: groups by the column leave them out."""
+    for table in (one for one in schema.tables.values() if not one.public):
+        for column in (one for one in table.columns.values() if one.values is not None):
+            behind, name = tables[table.name].column(column.name), f"`{table.name}.{column.name}`"
+            if behind is None or column.values is None:
+                continue
+            listed = [_literal(value, column) for value in column.values if value is not None]
+            tests = {"has values that `values:` does not list": f"({behind.sql}) NOT IN ({', '.join(listed)})"} if listed else {}
+            if None not in column.values:
+                tests["is NULL in some rows, which `values:` does not list"] = f"({behind.sql}) IS NULL"
+            for how, test in tests.items():
+                if rows(f"SELECT 1 FROM {tables[table.name].relation} WHERE {test} LIMIT 1"):
+                    message = f"{name} {how}: groups by it leave those rows out"
+                    yield _warning("UNLISTED_VALUES", message, table, column.name, "list them, `null` among them where it is meant")
+
+
+def _literal(value: Value, column: Column) -> str:
+    """A listed value in SQL, as the scan reads the column."""
+    text = str(value).replace("'", "''")
+    return f"CAST('{text}' AS {SPELLED.get(column.type.kind, 'VARCHAR')})"
 
 
 def _units(schema: Schema, tables: Mapping[str, PhysicalTable]) -> Iterator[Finding]:

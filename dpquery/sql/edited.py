@@ -39,7 +39,15 @@ class Place:
         return self.refused.instead or ""
 
 
-Change = Callable[[Place], Iterator[str]]
+@dataclass(frozen=True, slots=True)
+class Remarked:
+    """An edited text, and how its answer differs from the one that was asked for, or which of its numbers stand for the analyst's own."""
+
+    text: str
+    differs: str
+
+
+Change = Callable[[Place], Iterator[str | Remarked]]
 
 
 def left_out(pattern: str) -> Change:
@@ -51,7 +59,7 @@ def put(pattern: str, other: str) -> Change:
     """Puts something in the place of the text of a pattern that holds the place or ends right before it; `\\1` is its first part."""
     known = re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
-    def change(place: Place) -> Iterator[str]:
+    def change(place: Place) -> Iterator[str | Remarked]:
         for one in known.finditer(place.text):
             if one.start() <= place.offset <= one.end():
                 yield place.text[: one.start()] + one.expand(other) + place.text[one.end() :]
@@ -68,7 +76,7 @@ def put_behind(pattern: str, other: str) -> Change:
     """Puts something in the place of the first text of a pattern behind the place."""
     known = re.compile(pattern, re.IGNORECASE)
 
-    def change(place: Place) -> Iterator[str]:
+    def change(place: Place) -> Iterator[str | Remarked]:
         one = known.search(place.text, place.offset)
         if one is not None:
             yield place.text[: one.start()] + one.expand(other) + place.text[one.end() :]
@@ -79,7 +87,7 @@ def put_behind(pattern: str, other: str) -> Change:
 def clause_left_out(*kinds: TokenType) -> Change:
     """Leaves out clauses of the SELECT."""
 
-    def change(place: Place) -> Iterator[str]:
+    def change(place: Place) -> Iterator[str | Remarked]:
         level, words = place.level, place.words
         if level is not None:
             there = [(level.clauses[kind], level.after(kind)) for kind in kinds if kind in level.clauses]

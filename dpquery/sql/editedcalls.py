@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import TokenType
 
-from dpquery.sql.edited import Change, Place, left_out_behind, put
+from dpquery.sql.edited import Change, Place, Remarked, left_out_behind, put
 from dpquery.sql.editedgroups import arguments, binned, cased, frequent, key_added, picked, unpivoted
 from dpquery.sql.editedoptions import name_put
 from dpquery.sql.words import Edit, Words
@@ -45,6 +45,11 @@ OTHERS: Mapping[str, str] = {
     "LAST": "MEDIAN({0})",
 }
 """What nears an aggregate that is not answered, from its arguments."""
+REMARKS = {
+    **dict.fromkeys(("KURTOSIS", "SKEWNESS"), "the variance"),
+    **dict.fromkeys(("LIST", "ARRAY_AGG"), "how many there are, not which"),
+}
+"""How it differs, where its code does not say so."""
 
 
 def call_put(place: Place, template: str) -> Iterator[str]:
@@ -54,17 +59,26 @@ def call_put(place: Place, template: str) -> Iterator[str]:
         yield place.words.with_edits((place.offset, place.words.stop(found[1]), template.format(*found[0])))
 
 
-def nearest(place: Place) -> Iterator[str]:
+def nearest(place: Place) -> Iterator[str | Remarked]:
     """The aggregate that nears the one that is not answered."""
-    template = OTHERS.get(place.words.word(place.index))
+    word = place.words.word(place.index)
+    template, remark = OTHERS.get(word), REMARKS.get(word)
     if template is not None:
-        yield from call_put(place, template)
+        yield from (one if remark is None else Remarked(one, remark) for one in call_put(place, template))
 
 
-def nearly(place: Place) -> Iterator[str]:
-    """A quantile in place of the least or greatest value."""
-    if place.words.word(place.index) in ENDS:
-        yield from call_put(place, f"quantile_cont({{0}}, {ENDS[place.words.word(place.index)]})")
+def nearly(place: Place) -> Iterator[Remarked]:
+    """A quantile in place of the least or greatest number."""
+    end = ENDS.get(place.words.word(place.index))
+    if end is not None:
+        for text in call_put(place, f"quantile_cont({{0}}, {end})"):
+            yield Remarked(text, f"the {end} quantile, not the {'smallest' if end == ENDS['MIN'] else 'largest'} value")
+
+
+def extremes(place: Place) -> Iterator[str]:
+    """How often each value or month there is, in place of the least or greatest; not of numbers, most of which differ."""
+    if "QUANTILE_CONT" not in place.instead:
+        yield from grouped(place)
 
 
 def kept_plain(template: str) -> Change:
@@ -72,18 +86,35 @@ def kept_plain(template: str) -> Change:
     return lambda place: call_put(place, template)
 
 
-def bounded(place: Place) -> Iterator[str]:
-    """The aggregate with bounds of a row, which are for the analyst to choose."""
+def bounded(place: Place) -> Iterator[Remarked]:
+    """The aggregate with bounds that are chosen from the data, where they can be; else with bounds that are for the analyst to choose."""
     call, words = place.words.call(place.index), place.words
-    if call is not None and words.word(place.index) in ("SUM", "AVG", "MEAN"):
-        yield words.with_edits((words.begin(call[1]), words.begin(call[1]), ", contribution_bounds_per_row => (0, 100)"))
+    if call is None:
+        return
+    ends = ("DATE '2024-01-01'", "DATE '2024-12-31'") if "DATE '" in place.instead else ("0", "100")
+    own = f"{ends[0]} and {ends[1]} are placeholders for your own bounds"
+    if "greatest(least(" in place.instead:
+        for text in call_put(place, f"{words.cut(place.index, place.index + 1)}(greatest(least({{0}}, {ends[1]}), {ends[0]}))"):
+            yield Remarked(text, own)
+        return
+    behind = words.begin(call[1])
+    if "bounds => 'auto'" in place.instead:
+        yield Remarked(words.with_edits((behind, behind, ", bounds => 'auto'")), "bounds chosen from the data, out of the same price")
+    yield Remarked(words.with_edits((behind, behind, f", contribution_bounds_per_row => ({', '.join(ends)})")), own)
 
 
 def truth(place: Place) -> Iterator[str]:
-    """Of conditions their share or their number; of texts how many there are."""
-    made = TRUTHS.get(place.refused.message) or ("COUNT({0})" if place.words.word(place.index) in ("SUM", "AVG") else None)
+    """Of conditions their share or their number."""
+    made = TRUTHS.get(place.refused.message)
     if made is not None:
         yield from call_put(place, made)
+
+
+def texts_counted(place: Place) -> Iterator[Remarked]:
+    """Of texts how many there are."""
+    if place.refused.message not in TRUTHS and place.words.word(place.index) in ("SUM", "AVG"):
+        for text in call_put(place, "COUNT({0})"):
+            yield Remarked(text, "how many there are, which add up to nothing")
 
 
 def moment(place: Place) -> Iterator[str]:
@@ -258,13 +289,13 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "PIVOT": (cased,),
     "NOT_A_SELECT": (unpivoted,),
     **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
-    "MIN_MAX": (nearly, grouped),
+    "MIN_MAX": (nearly, extremes),
     "MISSING_BOUNDS": (bounded,),
     "AGGREGATE_IN_SUBQUERY": (kept_plain("MIN({0})"),),
     "AGGREGATE_CLAUSE": (inside_left_out(TokenType.LIMIT, TokenType.HAVING),),
     "AGGREGATE_ORDER_BY": (inside_left_out(TokenType.ORDER_BY),),
     "DISTINCT_AGGREGATE": (distinct_left_out,),
-    "TYPE_MISMATCH": (truth,),
+    "TYPE_MISMATCH": (truth, texts_counted),
     "UNKNOWN_FUNCTION": (name_put, moment),
     "WRONG_ARGUMENTS": (kept_plain(f"COUNT(*) FILTER (WHERE {BOTH})"),),
     "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import TokenType
 
-from dpquery.sql.edited import Place
+from dpquery.sql.edited import Place, Remarked
 from dpquery.sql.words import Edit, Level, Words
 
 TESTS = {"HISTOGRAM": "<=", "HISTOGRAM_EXACT": "="}
@@ -64,7 +64,7 @@ def _counted(place: Place, level: Level, close: int, key: str, name: str = "", b
         yield place.words.with_edits((item[0], item[1], f"{shown}, COUNT(*) AS n"), (start, stop, text + behind))
 
 
-def binned(place: Place) -> Iterator[str]:
+def binned(place: Place) -> Iterator[str | Remarked]:
     """The bins of a histogram as groups: between the ends that are listed, or so many of one width, whose ends are for the analyst to choose."""
     found, words, level = arguments(place.words, place.index), place.words, place.level
     word = words.word(place.index)
@@ -77,7 +77,8 @@ def binned(place: Place) -> Iterator[str]:
             yield from _counted(place, level, found[1], f"CASE {whens} END", "bin")
     if word in NUMBERED:
         x, count = (found[0][at] for at in NUMBERED[word])
-        yield from _counted(place, level, found[1], f"width_bucket({x}, 0, 100, {count})", "bucket")
+        for text in _counted(place, level, found[1], f"width_bucket({x}, 0, 100, {count})", "bucket"):
+            yield Remarked(text, "0 and 100 are placeholders for your own ends")
 
 
 def frequent(place: Place) -> Iterator[str]:

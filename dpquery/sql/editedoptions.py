@@ -8,13 +8,14 @@ from difflib import SequenceMatcher
 
 from sqlglot import TokenType
 
-from dpquery.sql.edited import Change, Place, clause_left_out, left_out, left_out_behind, put, put_behind, word_left_out
+from dpquery.sql.edited import Change, Place, Remarked, clause_left_out, left_out, left_out_behind, put, put_behind, word_left_out
 from dpquery.sql.words import Edit, Words
 
 MEANT = re.compile(r"\A(?:write )?(\w+) *=>? *('[^']*'|\([^()]*\)|[\w.+-]+)", re.ASCII)
 LIKE = re.compile(r"\(did you mean ('[^()]*')\?\)")
 OPERATORS = (TokenType.EQ, TokenType.FARROW)
 CLAUSE = re.compile(r"WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*", re.IGNORECASE)
+LIMITED = re.compile(r"OPTIONS\((\w+ = 4)\)")
 ALIKE = 0.7  # how like a name is to the one that is meant for sure
 NUMBER = re.compile(r"(\w+\s*=>?\s*)'([0-9]*[.,]?[0-9]+)'", re.ASCII)
 
@@ -85,6 +86,19 @@ def delta_left_out(place: Place) -> Iterator[str]:
     for at in range(len(words.tokens)):
         if words.word(at).lower() == "delta" and words.kind(at + 1) in OPERATORS:
             yield from option_left_out(Place(place.refused, words, at))
+
+
+def limit_set(place: Place) -> Iterator[Remarked]:
+    """The clause of privacy with the limit that the refusal names, which is for the analyst to choose."""
+    level, words, option = place.level, place.words, LIMITED.search(place.instead)
+    if level is None or option is None:
+        return
+    clause = CLAUSE.match(place.text, words.begin(level.start + 1))
+    if clause is None:
+        at, put_ = words.begin(level.start + 1), f"WITH DIFFERENTIAL_PRIVACY OPTIONS({option[1]}) "
+    else:
+        at, put_ = place.text.rindex(")", 0, clause.end()), f", {option[1]}"
+    yield Remarked(place.text[:at] + put_ + place.text[at:], "4 is a placeholder for how much of a unit is to count")
 
 
 def shares_left_out(place: Place) -> Iterator[str]:
@@ -234,6 +248,7 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "RECURSIVE": (word_left_out("RECURSIVE"),),
     "TIME_TRAVEL": (left_out(r"\s*\bFOR\s+SYSTEM_TIME\s+AS\s+OF\s+(?:TIMESTAMP\s+)?'[^']*'"),),
     "WITH_TIES": (left_out_behind(r"\s+WITH\s+TIES\b"), put_behind(r"\bWITH\s+TIES\b", "ONLY")),
+    "MISSING_LIMIT": (limit_set,),
     "LIMIT": (put(r"\b(LIMIT\s+)-?[\w.]+", r"\g<1>10"),),
     "LIMIT_PERCENT": (put(r"\b(LIMIT\s+\d+)\s*(?:%|PERCENT)", r"\1"),),
     "ORDER_BY_IN_SUBQUERY": (clause_left_out(TokenType.ORDER_BY),),

@@ -226,7 +226,8 @@ def contributions(statement: Statement, options: Chosen, rel: Private, keyed: bo
     for name, value in (("max_groups_contributed", groups), ("max_rows_per_group", rows)):
         if value is None:
             message = f"neither the statement nor the schema sets {name}: how much one unit may contribute is not bounded"
-            raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..")
+            owner = f"the data owner writes `contribution: {{{name}: 4}}` into the schema, for every statement"
+            raise statement.refuse("MISSING_LIMIT", message, node, f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({name} = 4) ..; or {owner}")
     return Contributions(groups or 1, rows or 1, join_rows or JOIN_ROWS, options.weights, options.groups is not None, options.rows is not None)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from dpquery.errors import Refused
 from dpquery.sql import editedcalls, editedoptions, editedqueries, editedrelations
-from dpquery.sql.edited import Change, Place
+from dpquery.sql.edited import Change, Place, Remarked
 from dpquery.sql.words import words
 
 LONGEST = 4_000  # characters of a statement that is looked at
@@ -31,8 +31,23 @@ DIFFERS = {
     "NOT_A_SELECT": "one row for each value",
     "DISTINCT_AGGREGATE": "of equal values, too",
     "ANY_VALUE": "of all rows, not of one",
+    "MIN_MAX": "how many there are of each, not the least or largest",
+    "STRING_AGG": "how many there are of each",
+    "BIT_AGGREGATE": "for how many rows, not the bits",
+    "BOOLEAN_AGGREGATE": "for how many rows, not whether for any or all",
+    "LIMIT": "10 is a placeholder for your own number",
+    "RAW_ROWS": "of all rows, not row by row",
+    "NOT_GROUPED": "the average of what is no key",
+    "UNIT_AS_OUTPUT": "how many there are, not who",
+    "WINDOW": "within each unit, or in one row for each group",
+    "JOIN_ON_UNIT": "of pairs of rows of one unit",
+    "POSITIONAL_JOIN": "of pairs of rows of one unit",
+    "ASOF_JOIN": "not the nearest alone",
+    "KEPT_PUBLIC": "without public rows that have no partner",
+    "SCALAR_SUBQUERY": "of the average value",
+    "CORRELATED_VALUE": "of the largest value",
 }
-"""What the edits of a code make of the answer that the analyst asked for, where that is another one."""
+"""What the edits of a code make of the answer that the analyst asked for, where that is another one and the edit itself does not say so."""
 
 
 def statement(refused: Refused, text: str, dialect: str, refusal: Callable[[str], Refused | None]) -> tuple[str, str] | None:
@@ -42,24 +57,24 @@ def statement(refused: Refused, text: str, dialect: str, refusal: Callable[[str]
     """
     if len(text) > LONGEST:
         return None
-    first: tuple[Refused, str, tuple[str, ...]] = (refused, text, (refused.code,))
+    first: tuple[Refused, str, tuple[str, ...]] = (refused, text, ())
     tried, open_ = {text}, deque([first])
     while open_:
         wrong, given, path = open_.popleft()
         for edited in _edited(wrong, given, dialect):
-            if edited in tried or len(tried) > MOST:
+            if edited.text in tried or len(tried) > MOST:
                 continue
-            tried.add(edited)
-            again = refusal(edited)
+            tried.add(edited.text)
+            again, said = refusal(edited.text), (*path, edited.differs)
             if again is None:
-                return edited, ", ".join(dict.fromkeys(DIFFERS[code] for code in path if code in DIFFERS))
-            if len(path) < DEEPEST:
-                open_.append((again, edited, (*path, again.code)))
+                return edited.text, "; ".join(dict.fromkeys(filter(None, said)))
+            if len(said) < DEEPEST:
+                open_.append((again, edited.text, said))
     return None
 
 
-def _edited(refused: Refused, text: str, dialect: str) -> Iterator[str]:
-    """The text with each edit that may mend it."""
+def _edited(refused: Refused, text: str, dialect: str) -> Iterator[Remarked]:
+    """The text with each edit that may mend it, and what the edit makes of the answer."""
     if refused.position is None or refused.source not in (None, text) or refused.code not in EDITS:
         return
     split = words(text, dialect)
@@ -69,6 +84,7 @@ def _edited(refused: Refused, text: str, dialect: str) -> Iterator[str]:
     place = Place(refused, split, index)
     for change in EDITS[refused.code]:
         try:
-            yield from change(place)
+            for one in change(place):
+                yield one if isinstance(one, Remarked) else Remarked(one, DIFFERS.get(refused.code, ""))
         except Exception:  # a text that the edit did not foresee: the refusal stands without it
             continue

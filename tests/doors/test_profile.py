@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import duckdb
@@ -49,6 +50,10 @@ def schema(tmp_path: Path) -> Path:
 def test_a_profile_is_charged_and_written_with_its_origin(schema: Path, command: Command) -> None:
     told = command("profile", "orders", "--schema", schema, "--epsilon", "8")
     assert told.status == 0
+    said = " ".join(told.out.split())
+    assert re.search(r"orders\.k upper [\d.]+ not known orders\.k lower -[\d.]+ not known", said)
+    assert "(most_per_unit) takes a second profile, once these bounds are written; it is paid again." in said
+    assert "Paid: epsilon 8, delta 0, by default. Left: epsilon 32, " in said
     assert "a comment that stays" in schema.read_text()
     written = YAML(typ="safe").load(schema.read_text())["tables"]["orders"]
     limits, columns = written["contribution"], written["columns"]
@@ -65,6 +70,15 @@ def test_a_profile_is_charged_and_written_with_its_origin(schema: Path, command:
         found = con.query("SELECT count(*) AS n, sum(amount) AS s FROM orders", epsilon=8)
         assert any("(most_per_unit)" in one for one in found.warnings)
         assert abs(found.fetchall()[0][0] - 20_000) < 200
+
+
+def test_printing_is_charged_and_says_so(schema: Path, command: Command) -> None:
+    before = schema.read_text()
+    said = " ".join(command("profile", "orders", "--schema", schema, "--epsilon", "2", "--print").out.split())
+    assert "written nowhere: the price was charged all the same" in said
+    assert "Paid: epsilon 2" in said
+    assert "are not found again" not in said
+    assert schema.read_text() == before
 
 
 def test_without_writing_the_schema_stays_and_asking_again_is_free(schema: Path) -> None:

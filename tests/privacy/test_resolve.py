@@ -341,7 +341,7 @@ def test_warnings_word_by_word() -> None:
         "Each unit counts in at most 2 groups (max_groups_contributed); its other groups are left out.",
     )
     assert release(ORDERS, [ITEM], [units()], listed=[("x",)], partial="half a list").warnings == (
-        "Rows whose key is not in the key list (half a list) are left out.",
+        "Rows whose key is not in the key list (half a list) are left out, NULL among them.",
     )
     assert release(ORDERS, [ITEM], [units()], partial="no list").warnings == release(ORDERS, [ITEM], [units()]).warnings
     assert release(ORDERS, [ITEM], [], listed=[("x",)], weights=3).warnings == ()

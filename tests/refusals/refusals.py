@@ -107,7 +107,8 @@ def _sentence(error: dpquery.Error | None, example: Mapping[str, Any]) -> str:
     if error is None:
         raise AssertionError("an example that is accepted")
     place = f" At {error.position}." if error.position is not None else ""
-    offered = " Accepted, as the refusal says:" if error.rewritten else " Accepted:" if _accepted(error, example) else ""
+    remark = f", {error.differs}" * bool(error.differs)
+    offered = f" Accepted, as the refusal says{remark}:" if error.rewritten else " Accepted:" if _accepted(error, example) else ""
     return f"{error.message[:1].upper()}{error.message[1:]}.{place} Instead: {error.instead}.{offered}"
 
 

@@ -50,4 +50,25 @@ def test_units_that_clearly_lie_higher_are_not_cut_off() -> None:
 
 
 def test_of_a_single_bin_nothing_is_cut_off() -> None:
-    assert chosen([1_000], 10.0, 1.0) == Chosen(0, 0.0)
+    assert chosen([1_000], 10.0, 1.0) == Chosen(0, 0.0, False)
+
+
+DAYS = np.minimum(97, np.ceil(np.random.default_rng(3).lognormal(1.8, 0.8, 5_000)))
+FEW = np.ceil(np.random.default_rng(3).lognormal(1.2, 1.0, 400))
+
+
+@pytest.mark.parametrize(("values", "noise", "known"), [(DAYS, 10.0, 20), (DAYS, 100.0, 0), (FEW, 20.0, 0), (FEW, 100.0, 0)])
+def test_a_loss_is_told_within_a_tenth_or_not_at_all(values: np.ndarray, noise: float, known: int) -> None:
+    """Of 20 draws so many at least know it; where it is mostly noise, none says that most of a total is lost of which nothing was."""
+    draws = np.random.default_rng(11)
+    made = [chosen((histogram(values) + draws.laplace(0, noise, BINS)).tolist(), noise, 1.1) for _ in range(20)]
+    lost = [1 - np.minimum(values, end(one.bin)).sum() / values.sum() for one in made]
+    told = [(one.lost, share) for one, share in zip(made, lost, strict=True) if one.lost is not None]
+    assert all(abs(said - share) <= 0.1 for said, share in told)
+    assert len(told) >= known
+    assert all(one.likely for one, share in zip(made, lost, strict=True) if share > 0.2)
+
+
+def test_a_histogram_of_noise_alone_knows_nothing() -> None:
+    made = chosen(np.random.default_rng(2).laplace(0, 100, BINS).tolist(), 100.0, 1.0)
+    assert (made.lost, made.likely) == (None, True)

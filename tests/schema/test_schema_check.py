@@ -22,6 +22,7 @@ dataset: shop
 source: {path: shop.duckdb}
 privacy_unit: users.user_id
 budget: {epsilon: 8, delta: 1e-6}
+contribution: {max_rows_per_group: 20}
 tables:
   users:
     unit: user_id
@@ -41,7 +42,7 @@ tables:
 
 DATA = """\
 CREATE TABLE users(user_id INTEGER, age INTEGER, country VARCHAR);
-INSERT INTO users VALUES (1, 900, 'XX'), (2, NULL, 'DE'), (NULL, 1, 'US'), (NULL, 2, 'US');
+INSERT INTO users VALUES (1, 900, 'US'), (2, NULL, 'DE'), (NULL, 1, 'US'), (NULL, 2, 'US');
 CREATE TABLE orders(order_id INTEGER, user_id INTEGER, amount DECIMAL(10,2));
 INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6), (12, 99, 7), (13, NULL, 8);
 CREATE TABLE items(item_id INTEGER, order_id INTEGER, product VARCHAR);
@@ -168,8 +169,27 @@ def test_no_finding_holds_a_value_or_a_count() -> None:
     assert more == found
 
 
-def test_values_outside_bounds_and_lists_are_not_reported() -> None:
-    assert report(DATA + "INSERT INTO users VALUES (3, -5, 'ZZ')").ok
+def test_values_outside_bounds_are_not_reported() -> None:
+    assert report(DATA + "INSERT INTO users VALUES (3, -5, 'DE')").findings == ()
+
+
+WEIGHED = [
+    ("INSERT INTO users VALUES (3, 5, 'Z''Z')", SCHEMA, "UNLISTED_VALUES", "has values that"),
+    ("INSERT INTO users VALUES (3, 5, NULL)", SCHEMA, "UNLISTED_VALUES", "is NULL in some rows"),
+    ("INSERT INTO users SELECT i, 5, 'US' FROM range(3, 10003) t(i)", SCHEMA.replace("1e-6", "1e-5"), "LARGE_DELTA", "number of units"),
+    ("", SCHEMA.replace("contribution: {max_rows_per_group: 20}\n", ""), "NO_CONTRIBUTION", "refused unless"),
+]
+
+
+@pytest.mark.parametrize(("more", "schema", "code", "part"), WEIGHED, ids=[one[3] for one in WEIGHED])
+def test_what_fits_but_is_likely_not_meant_is_warned_of_without_a_value(more: str, schema: str, code: str, part: str) -> None:
+    found = report(DATA + more, schema)
+    assert found.ok
+    (one,) = found.findings
+    assert (one.severity, one.code, one.table) == (Severity.WARNING, code, "users")
+    assert part in one.message
+    assert "Z" not in one.message
+    assert report(schema=SCHEMA.replace("[US, DE]", "[US, DE, null, 'Z''Z']")).findings == ()
 
 
 def test_rows_per_unit_follow_the_path() -> None:
@@ -192,7 +212,8 @@ def test_views_and_generated_columns() -> None:
     )
     assert [(f.code, f.table) for f in report(public).findings] == [("NOT_A_TABLE", "countries")]
     generated = DATA.replace("INTEGER, age INTEGER,", "INTEGER, age INTEGER GENERATED ALWAYS AS (7),").replace(
-        "INSERT INTO users VALUES (1, 900, 'XX'), (2, NULL, 'DE'), (NULL, 1, 'US'), (NULL, 2, 'US')", "INSERT INTO users(user_id) VALUES (1)"
+        "INSERT INTO users VALUES (1, 900, 'US'), (2, NULL, 'DE'), (NULL, 1, 'US'), (NULL, 2, 'US')",
+        "INSERT INTO users(user_id, country) VALUES (1, 'US')",
     )
     assert [(f.code, f.column) for f in report(generated).findings] == [("GENERATED_COLUMN", "age")]
     macro = report(change=lambda tables: tables.update(users=replace(tables["users"], kind=PhysicalKind.OTHER)))
@@ -221,7 +242,12 @@ def test_enforced_constraints_need_no_query() -> None:
         con.execute(data)
         found = check(schema, looked_at(con), lambda sql: asked.append(sql) or con.execute(sql).fetchall())
     assert found.ok
-    assert asked == ['SELECT 1 FROM "items" WHERE ("item_id") IS NULL LIMIT 1']  # UNIQUE admits NULLs
+    weighed = [
+        'SELECT count(DISTINCT ("user_id")) FROM "users"',
+        """SELECT 1 FROM "users" WHERE ("country") NOT IN (CAST('US' AS VARCHAR), CAST('DE' AS VARCHAR)) LIMIT 1""",
+        'SELECT 1 FROM "users" WHERE ("country") IS NULL LIMIT 1',
+    ]
+    assert asked == ['SELECT 1 FROM "items" WHERE ("item_id") IS NULL LIMIT 1', *weighed]  # UNIQUE admits NULLs
 
 
 def test_unit_types_that_have_to_be_cast() -> None:
@@ -240,7 +266,7 @@ def test_unit_types_that_have_to_be_cast() -> None:
 def test_csv_columns_are_text_until_they_are_cast() -> None:
     """Unique keys are looked up in the values that the scan reads: `1` and `01` are one integer."""
     schema = parsed(
-        "dataset: d\nprivacy_unit: t.id\nbudget: {epsilon: 1}\n"
+        "dataset: d\nprivacy_unit: t.id\nbudget: {epsilon: 1}\ncontribution: {max_rows_per_group: 9}\n"
         "tables: {t: {unit: id, path: t.csv, max_rows_per_unit: 1,"
         " columns: {id: {type: integer}, k: {type: integer, unique: true}, d: {type: date}}}}"
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
 import pytest
 
 import dpquery
+from dpquery.engine.capping import Found, loud_first, percent, said
 from dpquery.errors import Refused
 
 TABLES = """
@@ -43,6 +45,8 @@ contribution: {max_groups_contributed: 10, max_rows_per_group: 50}"""
 ORDINARY = """budget: {epsilon: 40, delta: 1e-6}
 per_query: {epsilon: 1, delta: 1e-9}
 contribution: {max_groups_contributed: 10}"""
+LESS = "let less of each unit through"
+ROWS = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_per_group = 20)"
 AUTO = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(bounds = 'auto')"
 ANSWERED = (
     "{} count(*) AS n, count(amount) AS m, sum(amount) AS s, sum(k) AS t FROM orders",
@@ -148,3 +152,65 @@ def test_a_call_may_ask_for_it_instead(con: dpquery.Connection) -> None:
     with pytest.raises(Refused) as caught:
         con.explain(plain, bounds="some")
     assert caught.value.code == "OPTION_VALUE"
+
+
+def test_what_a_cap_cuts_off_is_said_in_percent_or_to_be_unknown() -> None:
+    assert [percent(one) for one in (0.0, 0.0004, 0.012, 0.39, 0.999, 1.0)] == ["0%", "less than 0.1%", "1.2%", "39%", "100%", "100%"]
+    quiet, vague, low, none = (said("n", Found(Fraction(9), *one)) for one in ((0.01, False), (None, False), (0.2, True), (None, True)))
+    assert quiet.endswith("; about 1.0% of the total is expected to be cut off.")
+    assert vague.endswith("; how much that cuts off is not known at this price, and no error bar covers it.")
+    assert low.startswith("TOO LOW: n: what one unit brings is capped at 9")
+    assert none.startswith("NOT TO BE RELIED ON: n: what one unit brings is capped at 9")
+    assert loud_first([quiet, none, vague, low]) == (none, low, quiet, vague)
+
+
+def test_an_estimate_that_noise_drowns_is_no_estimate(con: dpquery.Connection) -> None:
+    first = con.query("SELECT sum(k, bounds => 'auto') AS s FROM orders", epsilon=0.01).warnings[0]
+    assert first.startswith("NOT TO BE RELIED ON: sum(k): what one unit brings is capped at ")
+    assert "is not known at this price" in first
+
+
+def test_lengths_of_a_cap_that_is_not_chosen_are_shares_of_it(con: dpquery.Connection) -> None:
+    found = con.explain(f"SELECT {ROWS} sum(k, bounds => 'auto') AS s, count(*) AS n, avg(q, bounds => 'auto') AS a FROM orders")
+    assert [one.get("lengths_in") for one in found.as_dict()["releases"]] == [None, None, "cap", None, "cap"]
+    text = str(found)
+    assert " × cap where 100 rows" in text
+    assert text.count("1 × cap") >= 1
+
+
+@pytest.mark.parametrize("text", ["median(amount)", "stddev(amount)"])
+def test_what_it_is_not_for_is_said_where_bounds_are_missing(con: dpquery.Connection, text: str) -> None:
+    with pytest.raises(Refused) as caught:
+        con.explain(f"SELECT {ROWS} {text} FROM orders", bounds="auto")
+    assert (caught.value.code, "COUNT, SUM and AVG only" in str(caught.value)) == ("MISSING_BOUNDS", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "ways"),
+    [
+        ("count(*) AS n FROM users", "Pay more or ask of more rows."),
+        ("count(*, bounds => 'auto') AS n FROM orders", "Pay more or ask of more rows."),
+        (
+            "count(*, contribution_bounds_per_group => (0, 9)) AS n FROM orders",
+            f"ask of more rows or {LESS} (bounds => 'auto').",
+        ),
+        ("sum(q) AS s FROM orders", f"ask of more rows or {LESS} (a lower max_rows_per_group, bounds => 'auto')."),
+        ("median(q) AS m FROM orders", f"ask of more rows or {LESS} (a lower max_rows_per_group)."),
+        (
+            "item, sum(q) AS s FROM orders WHERE item IN ('a', 'b', 'c') GROUP BY item",
+            f"ask for larger groups or {LESS} (a lower max_rows_per_group, a max_groups_contributed below 3, bounds => 'auto').",
+        ),
+    ],
+)
+def test_a_wide_bar_says_what_makes_it_narrower(con: dpquery.Connection, text: str, ways: str) -> None:
+    said = con.query(f"SELECT {ROWS} {text}", epsilon=0.001, noise="laplace").warnings
+    (found,) = {one for one in said if "wider than the value itself" in one}
+    assert found.endswith(ways)
+
+
+def test_notes_say_a_thing_once_and_numbers_in_full(con: dpquery.Connection) -> None:
+    found = con.explain(f"SELECT {ROWS} median(amount, contribution_bounds_per_row => (0, 1000)) AS m, stddev(q) AS d FROM orders", epsilon=0.01)
+    text = " ".join(str(found).split("What would run")[0].split())
+    assert text.count("counted in bins of width") <= 1
+    assert "e+0" not in text
+    assert "the mean over rows" not in text

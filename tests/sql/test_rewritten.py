@@ -209,9 +209,16 @@ DIFFERENT = [
     ("SELECT COUNT(*) FROM users TABLESAMPLE 10%", "of all rows"),
     ("SELECT COUNT(*) FROM (SELECT channel FROM orders UNION SELECT country FROM users)", "equal rows counted apart"),
     ("SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP (channel)", "of the finest groups alone"),
-    ("SELECT ARG_MAX(channel, amount) FROM orders TABLESAMPLE 10%", "of all rows, of all rows, not of one"),
+    ("SELECT ARG_MAX(channel, amount) FROM orders TABLESAMPLE 10%", "of all rows; of all rows, not of one"),
     ("PIVOT users ON country USING COUNT(*)", "one row for each value"),
     ("SELECT COUNT(*) FROM users FOR UPDATE", ""),
+    ("SELECT MAX(amount) FROM orders", "the 0.99 quantile, not the largest value"),
+    ("SELECT MAX(channel) FROM orders", "how many there are of each, not the least or largest"),
+    ("SELECT median(day) FROM orders", "DATE '2024-01-01' and DATE '2024-12-31' are placeholders for your own bounds"),
+    ("SELECT channel, COUNT(*) FROM orders GROUP BY channel LIMIT -1", "10 is a placeholder for your own number"),
+    ("SELECT NUMERIC_HISTOGRAM(10, amount) FROM orders", "0 and 100 are placeholders for your own ends"),
+    ("SELECT KURTOSIS(amount) FROM orders", "the variance"),
+    ("SELECT SUM(channel) FROM orders", "how many there are, which add up to nothing"),
     ("SELECT HISTOGRAM(amount, [10, 20]) FROM orders", ""),
 ]
 

@@ -132,8 +132,10 @@ def told(error: Error) -> Mapping[str, Any]:
 
 
 def of(answer: Answer) -> Mapping[str, Any]:
-    """What of an answer may not depend on the data: its columns, and the receipt but for what is drawn and what the values give reason to say."""
+    """What of an answer may not depend on the data: its columns, and the receipt but for what is drawn and what the values give reason to say.
+    Of caps that is which aggregates have some; which ones were used is read off what was released."""
     paper = {key: plain(value) if key == "stored" else value for key, value in answer.receipt.items() if key not in DRAWN | {"warnings", "caps"}}
+    paper["caps"] = [(one["aggregate"], one.get("table")) for one in answer.receipt.get("caps", ())]
     return {"columns": answer.table.column_names, "types": answer.types, "confidence": answer.confidence, **paper}
 
 

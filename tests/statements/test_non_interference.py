@@ -29,6 +29,7 @@ from statements import statement
 from worlds import FUZZED, MAIN, World, loaded, world
 
 from dpquery.engine import create_ledger, open_session, recall, receipt, session
+from dpquery.engine.capping import TOO_LOW, UNKNOWN
 from dpquery.engine.session import Session
 from dpquery.errors import Error, Refused
 from dpquery.ledger import sqlite
@@ -116,12 +117,14 @@ OF_RELEASED = re.compile(
 
 
 def told_of_plan(one: Listener, heard: Heard) -> tuple[str, ...]:
-    """The warnings that do not tell of released values; they come first."""
+    """The warnings that do not tell of released values; they come first, but for those of caps that are not to be relied on."""
     assert heard.plan is not None
     assert heard.answer is not None
     known = (*heard.plan.question.warnings, *receipt.plan_warnings(heard.plan, one.session.schema))
-    assert heard.answer.warnings[: len(known)] == known
-    assert [said for said in heard.answer.warnings[len(known) :] if not OF_RELEASED.search(said)] == [], "a warning of its own"
+    loud = [said for said in heard.answer.warnings if said.startswith((UNKNOWN, TOO_LOW))]
+    assert [*heard.answer.warnings[: len(loud) + len(known)]] == [*loud, *known]
+    assert all(": what one unit brings is capped at " in said for said in loud)
+    assert [said for said in heard.answer.warnings[len(loud) + len(known) :] if not OF_RELEASED.search(said)] == [], "a warning of its own"
     return known
 
 
