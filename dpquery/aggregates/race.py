@@ -15,7 +15,6 @@ from math import floor
 
 from dpquery.aggregates.bounds import WEIGHED, missing, no_per_group, no_per_row, numeric, row_bounds
 from dpquery.aggregates.card import Bar, Card, Floors, Planned
-from dpquery.aggregates.count import counted
 from dpquery.aggregates.grid import cell_units, fits, grid, not_zero, plain, row_units
 from dpquery.aggregates.values import bar, double, released
 from dpquery.errors import Refused
@@ -30,14 +29,14 @@ MOST = 32  # levels
 
 
 def plan_count(ask: AggregateAsk, contributions: Contributions, rows_per_unit: int | None) -> Planned:
-    """A part for each level, which counts rows up to it."""
+    """A part for each level, which counts rows up to it: that of 1 row, too, is no count of units, whose noise decides which groups are shown."""
     no_per_row(ask)
     top = floor(_ceiling(ask, contributions).high)
     if top < 1:
         raise _refused(ask, "no row fits under its ceiling", "contribution_bounds_per_group => (0, 1000), bounds => 'race'")
     most = top if rows_per_unit is None else max(1, min(top, rows_per_unit))
     levels = _levels(ask, most, 1)
-    parts = fits(ask, tuple(Part(One(ask.argument), counted(0, level), ask.where) for level in levels), None)
+    parts = fits(ask, tuple(Part(One(ask.argument), Clamp(0, level), ask.where) for level in levels), None)
     return Planned(parts, INTEGER, Fraction(1), Interval(Fraction(0), Fraction(most)), _notes(levels, Fraction(1)))
 
 

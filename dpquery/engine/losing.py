@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.engine.receipt import plain
 from dpquery.plan.draft import TIMES
-from dpquery.plan.release import Aggregate
+from dpquery.plan.release import Aggregate, PrivateKeys
 from dpquery.release import losses
 from dpquery.release.losses import Loss
 from dpquery.values.noisy import Noisy
@@ -57,6 +57,9 @@ def _lost(one: Aggregate, other: Aggregate | None, block: Ready, noisy: Noisy, d
     whole = losses.total(one if other is None else other, noisy, block.priced, doubt / 2)
     if other is not None and one.parts == other.parts:  # no unit can bring more than the caps let through
         return Loss(0.0, 0.0, 0.0)
+    keys, read = block.release.keys, {*one.parts, *(() if other is None else other.parts)}
+    if isinstance(keys, PrivateKeys) and keys.count in read:  # groups are shown where its noise is high, and the rest is not seen
+        return Loss(None, 0.0, 1.0)
     return losses.loss(shown, whole)
 
 

@@ -166,7 +166,7 @@ def _block(
         minimum=max(statement.schema.min_units_per_group, chosen.minimum or 1),
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
-    if sources and draft.listed is None and chosen.price.noise is None and not clauses.cut:
+    if sources and draft.listed is None and chosen.price.noise is None and chosen.loss is None and not clauses.cut:
         draft = replace(draft, lead=leading.lead(want, above, named, post.outputs, asks))
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
     draft, pairs = wider.watched(statement, automatic.capped(statement, draft, name, chosen.price, table_name), chosen)

@@ -73,6 +73,7 @@ def test_the_least_and_other_dialects() -> None:
         "SELECT arg_max(age, n) FROM (SELECT age, COUNT(*) AS n FROM users GROUP BY age)",
         f"SELECT arg_max(country, n) FROM ({ONE.replace('SELECT', CLAUSE.format('noise = LAPLACE'))})",
         f"SELECT arg_max(country, n) FROM ({ONE.replace('SELECT', CLAUSE.format('min_privacy_units_per_group = 5'))})",
+        f"SELECT arg_max(country, n) FROM ({ONE.replace('SELECT', CLAUSE.format('epsilon = 1, loss_epsilon = 0.5'))})",
         "SELECT country FROM users GROUP BY country ORDER BY COUNT(*) DESC LIMIT 1",
     ],
 )

@@ -109,6 +109,13 @@ def test_it_is_paid_for_by_its_part_of_the_price(con: dpquery.Connection) -> Non
     assert again.receipt["caps"] == first.receipt["caps"], "from the store"
 
 
+def test_of_the_count_that_selects_groups_no_loss_is_told(con: dpquery.Connection) -> None:
+    """Groups are shown where its noise is high, so that what is shown says too little of what is cut off."""
+    text = f"{DP.format(0.2).replace('(', '(max_rows_per_group = 1, noise = laplace, ')} q, count(*) AS n FROM orders GROUP BY q"
+    (one,) = con.query(text, epsilon="1", delta="1e-9").receipt["caps"]
+    assert (one["lost"]["share"], one["lost"]["low"], one["lost"]["high"]) == (None, 0.0, 1.0)
+
+
 def test_a_race_names_the_cap_that_won_and_pays_nothing_for_it(con: dpquery.Connection) -> None:
     found = con.query("SELECT count(*, contribution_bounds_per_group => (0, 16), bounds => 'race') AS n FROM orders", epsilon=8)
     (one,) = found.receipt["caps"]

@@ -14,7 +14,7 @@ from dpquery.aggregates.race import DOUBT
 from dpquery.errors import Refused
 from dpquery.mechanisms import Noise, SystemBits, half_width, sample
 from dpquery.plan.draft import AggregateAsk, Contributions
-from dpquery.plan.release import Aggregate, Clamp, Mechanism, Present
+from dpquery.plan.release import Aggregate, Clamp, Mechanism
 from dpquery.plan.scalar import Column, Interval
 from dpquery.values.types import INTEGER
 
@@ -119,7 +119,8 @@ def planned(ceiling: int, row: int | None = None) -> tuple[Aggregate, list[int]]
     per_row = None if row is None else Interval(Fraction(0), Fraction(row))
     card = "race_count" if row is None else "race_total"
     made = CARDS[card].plan(AggregateAsk("a0", "n", card, value, None, group, per_row), Contributions(1, 1, 9), None)
-    caps = [1 if isinstance(part.cell, Present) else part.cell.high for part in made.parts if isinstance(part.cell, Present | Clamp)]
+    caps = [part.cell.high for part in made.parts if isinstance(part.cell, Clamp)]
+    assert len(caps) == len(made.parts)  # none is a count of units, whose noise would decide which groups are shown
     return Aggregate("a0", "n", card, tuple(range(len(caps))), made.type, made.step, made.bounds), caps
 
 
