@@ -43,7 +43,7 @@ def plain(value: object) -> Any:
 
 
 def document(answer: Answer) -> dict[str, Any]:
-    """The JSON contract of an answer: columns, rows, intervals parallel to rows, confidence, warnings, receipt."""
+    """The JSON contract of an answer: columns, rows, intervals parallel to rows, confidence, warnings, receipt. The warnings are said once."""
     names = answer.table.column_names
     return {
         "columns": [{"name": name, "type": kind} for name, kind in zip(names, answer.types, strict=True)],
@@ -51,7 +51,7 @@ def document(answer: Answer) -> dict[str, Any]:
         "intervals": {name: plain(bars) for name, bars in named_intervals(answer).items()},
         "confidence": float(answer.confidence),
         "warnings": list(answer.warnings),
-        "receipt": plain(dict(answer.receipt)),
+        "receipt": plain({name: value for name, value in answer.receipt.items() if name != "warnings"}),
     }
 
 
