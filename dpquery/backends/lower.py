@@ -36,10 +36,13 @@ from dpquery.plan.release import (
     Release,
     ReleasedKeys,
     RowWeights,
+    Units,
     UnitTable,
 )
+from dpquery.plan.scalar import Column
 from dpquery.privacy.early import Early, early
 from dpquery.privacy.rows import rows_per_unit
+from dpquery.values.types import FLOAT
 
 ONE_ROW = "each row is a cell: a unit has one at most"
 EARLY = "rows are added up by unit before the join, which only says to which group a unit belongs"
@@ -127,6 +130,7 @@ def _integers(table: UnitTable, script: Script) -> _Table:
     """Each row with its unit, its keys in their canonical types, and what it adds to each part."""
     given = relation.local(table.input)
     needed = relation.reads([*(k.value for k in table.keys), *(value for part in table.parts for value in part.reads)])
+    script.bare = relation.bare(table.input, _any_double(table))
     source = relation.lower(table.input, needed, script)
     factors = [cells.factors(part) for part in table.parts]
     every = [one for several in factors for one in several]
@@ -137,6 +141,15 @@ def _integers(table: UnitTable, script: Script) -> _Table:
     items += [f"{r.text} AS x{i}" for i, r in enumerate(rows) if r.text is not None]
     name = script.add(f"SELECT {', '.join(items)} FROM {source}", "row_values")
     return _Table(name, keys, rows, tuple(tuple(kinds.index(cells.same_rows(one)) for one in several) for several in factors))
+
+
+def _any_double(table: UnitTable) -> frozenset[int]:
+    """Columns that are read for nothing but their own grid units, which NaN has none of, and -0.0 those of 0."""
+    units = [part.row.value for part in table.parts if isinstance(part.row, Units)]
+    alone = {value.id for value in units if isinstance(value, Column) and value.type == FLOAT}
+    wheres = [part.where for part in table.parts]
+    values = [value for part in table.parts for value in part.reads if not (isinstance(part.row, Units) and value == part.row.value)]
+    return frozenset(alone) - relation.reads([*(key.value for key in table.keys), *wheres, *values, *(u for u in units if not isinstance(u, Column))])
 
 
 def _key(key: Key, given: Mapping[int, str]) -> str:

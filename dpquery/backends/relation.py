@@ -13,8 +13,27 @@ from typing import assert_never
 from dpquery.backends import names
 from dpquery.backends.inside import framed, placed, reduced
 from dpquery.backends.scalar import scan, sql
+from dpquery.backends.values import type_name
 from dpquery.plan.inside import Placing, parts, total
-from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, UnitPath, Windowed, output
+from dpquery.plan.rel import (
+    CapRows,
+    Compute,
+    Group,
+    Join,
+    Keep,
+    Lookup,
+    Match,
+    Merge,
+    Private,
+    Public,
+    Scan,
+    Semi,
+    Stack,
+    UnitPath,
+    Windowed,
+    output,
+    walk,
+)
 from dpquery.plan.scalar import Column, Scalar, columns
 
 Ids = frozenset[int]
@@ -22,11 +41,15 @@ Ids = frozenset[int]
 
 @dataclass(slots=True)
 class Script:
-    """The statement as far as it is written: named subqueries, each reading earlier ones, and the salt of its choices."""
+    """The statement as far as it is written: named subqueries, each reading earlier ones, and the salt of its choices.
+
+    `bare` are columns of scans that need no canonical form, as nothing reads them but what takes any double.
+    """
 
     salt: int
     steps: list[str] = field(default_factory=list)
     count: int = 0
+    bare: Ids = frozenset()
 
     def add(self, select: str, name: str | None = None) -> str:
         """The name under which later steps read the subquery."""
@@ -51,6 +74,26 @@ class Script:
 def reads(scalars: Iterable[Scalar | None]) -> Ids:
     """Ids of the columns that the expressions read."""
     return frozenset(c.id for scalar in scalars if scalar is not None for c in columns(scalar))
+
+
+def bare(rel: Private, alone: Ids) -> Ids:
+    """Those of the columns that no operator of the relation reads, nor carries in whole rows that it compares."""
+    read: Ids = frozenset()
+    for below in walk(rel):
+        match below:
+            case Scan():
+                pass
+            case Keep(predicate=value):
+                read |= reads([value])
+            case Compute(items=items):
+                read |= reads(value for _, value in items)
+            case Lookup(on=on) | Match(on=on) | Semi(on=on):
+                read |= reads([on])
+            case Stack() | CapRows() | Group() | Windowed():
+                return frozenset()
+            case _:
+                assert_never(below)
+    return alone - read
 
 
 def local(rel: Private) -> dict[int, str]:
@@ -106,7 +149,11 @@ def _list(rel: Private, needed: Ids, given: Mapping[int, str] | None = None, uni
 
 def _scan(rel: Scan, needed: Ids, script: Script) -> str:
     unit, joins = _path(rel.unit)
-    items = {c.column.id: scan(f"t.{names.quoted(c.physical)}", c.column.type) for c in rel.columns if c.column.id in needed}
+    items = {}
+    for c in rel.columns:
+        if c.column.id in needed:
+            name = f"t.{names.quoted(c.physical)}"
+            items[c.column.id] = f"TRY_CAST({name} AS {type_name(c.column.type)})" if c.column.id in script.bare else scan(name, c.column.type)
     return script.add(f"SELECT {_list(rel, needed, items, unit)} FROM {names.table(rel.physical)} AS t{joins} WHERE {unit} IS NOT NULL")
 
 

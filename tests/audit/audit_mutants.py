@@ -241,6 +241,12 @@ MUTANTS: Mapping[str, Mutant] = {
         STATEMENTS,
         RANDOM,
     ),
+    "a filter reads NaN": Mutant(
+        ((relation.bare, "return alone - read", "return alone"),),
+        ENGINE,
+        "tests/backends/test_lower.py::test_a_float_that_only_a_sum_reads_needs_no_canonical_form_and_one_that_a_filter_reads_does",
+        True,
+    ),
     "sums in floating point": Mutant(
         ((lower._sum, "sum({value})", "sum(({value})::DOUBLE)"),),
         ENGINE,

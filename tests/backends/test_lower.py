@@ -111,6 +111,30 @@ def test_one_nan_does_not_spoil_a_sum() -> None:
     assert bench.one(release(rel, parts=(total(x, -7, 2000), Part(One(x), Clamp(0, 9)), UNITS))) == (1000 + 2000 - 7 + 2000, 4, 6)
 
 
+def test_a_float_that_only_a_sum_reads_needs_no_canonical_form_and_one_that_a_filter_reads_does() -> None:
+    bench = Bench("CREATE TABLE t(uid INTEGER, x DOUBLE); INSERT INTO t VALUES (1, 5), (2, 'nan'), (3, 'inf'), (4, '-inf'), (5, NULL), (6, -0.0)")
+    rel = scan("t", uid="integer", x="float")
+    x = of(rel, "x")
+    summed = release(rel, parts=(total(x, -7, 2000), Part(Units(x, Fraction(1), -7, 3000), Clamp(-9, 9000))))
+    assert bench.one(summed) == (5 + 2000 - 7, 5 + 3000 - 7)
+    assert 'TRY_CAST(t."x" AS DOUBLE) AS' in lower(summed, SALT).text
+    assert bench.one(release(Keep(rel, call("is_null", x)), parts=(total(x, -7, 2000), UNITS))) == (0, 2)  # NaN is NULL
+    assert bench.one(release(rel, parts=(total(x, -7, 2000), Part(One(x), Clamp(0, 9))))) == (5 + 2000 - 7, 4)
+    assert bench.one(release(rel, parts=(amounts_where(x, call("is_null", x)), UNITS))) == (0, 6)
+
+
+def amounts_where(x: Scalar, where: Scalar) -> Part:
+    return Part(Units(x, Fraction(1), 3, 10), Clamp(3, 10), where)
+
+
+def test_sums_of_small_integers_are_exact_beyond_32_bits() -> None:
+    most = 2**24
+    bench = Bench(f"CREATE TABLE t AS SELECT 1 AS uid, {most} AS x FROM range(1000) r(i)")
+    rel = scan("t", uid="integer", x="integer")
+    for top in (most, most + 1):
+        assert bench.one(release(rel, parts=(Part(Units(of(rel, "x"), Fraction(1), -top, top), Clamp(-(2**60), 2**60)),))) == (1000 * most,)
+
+
 # ---- keys ----------------------------------------------------------------------------------------------------------------------------
 
 
