@@ -19,7 +19,8 @@ from dpquery.values.types import Adjacency
 class Bill:
     """What a statement costs: the noise and price of each release, and their sum, `price`.
 
-    `epsilon` and `delta` are the statement's guarantee standing alone; of delta, `conversion` goes from rho to epsilon, the rest to selection.
+    `epsilon` and `delta` are the statement's guarantee standing alone; of delta, `conversion` goes from rho to epsilon, and selection has the rest,
+    or by P11, of one release, up to half of it all.
     """
 
     releases: tuple[Priced, ...]
