@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -33,6 +33,21 @@ def delimiter(path: Path) -> str:
     with path.open("rb") as file:
         names = file.readline(LONGEST)[:LONGEST].decode("utf-8", "replace").split('"')[::2]
     return max(DELIMITERS, key="".join(names).count)
+
+
+def unnamed(names: Sequence[str]) -> tuple[str, str] | None:
+    """What keeps the first line from naming each column by a name of its own, and what to do; None where it does."""
+    if names[-1:] == ("",) and len(names) > 1:
+        return (
+            "the first line ends with a delimiter, so that its last column has no name",
+            "take the last delimiter off each line, or name that column",
+        )
+    if "" in names:
+        message = f"column {names.index('') + 1} has no name in the first line"
+        return message, "name it, or write the file without it; of an index of pandas: to_csv(.., index=False)"
+    seen = [name.casefold() for name in names]
+    twice = next((name for place, name in enumerate(names) if name.casefold() in seen[:place]), None)
+    return None if twice is None else (f"the first line names {twice!r} twice, case aside", "give each column a name of its own")
 
 
 def trouble(how: CsvFormat, path: Path) -> str | None:

@@ -96,7 +96,25 @@ def _file(path: Path) -> list[PhysicalTable]:
             con.execute(f"ATTACH {names.text(str(path))} AS {names.SOURCE} (TYPE duckdb, READ_ONLY)")
             return [_table(*_called(e), {}, (path,)) for e in _catalogue(rows).values() if e.kind is PhysicalKind.TABLE]
     except duckdb.Error as error:
-        raise fault(unopened(error)) from None
+        code = unopened(error)
+        raise fault(code) if code == "DATA_LOCKED" else _foreign(path) from None
+
+
+FOREIGN: Mapping[str, tuple[str, str]] = {
+    "csv": ("cannot be read as CSV", "mend the file: UTF-8, a first line with the columns' names, as many fields in each line"),
+    "parquet": ("is not whole Parquet", "write the file anew"),
+    **dict.fromkeys(("gz", "zip", "zst", "bz2", "xz"), ("is compressed", "unpack it first, as with gunzip; Parquet files are compressed within")),
+    **dict.fromkeys(("xlsx", "xls", "ods"), ("is a spreadsheet", "save the sheet as CSV with the ending .csv")),
+    **dict.fromkeys(("txt", "tsv", "dat", "tab"), ("is not a DuckDB file", "if it is a table of text, give it the ending .csv")),
+}
+"""What files that cannot be opened seem to be, by their ending, and what to do."""
+
+
+def _foreign(path: Path) -> Fault:
+    message, instead = FOREIGN.get(
+        path.suffix.lower()[1:], ("is not a DuckDB file that can be read", "name DuckDB files, or files that end in .parquet or .csv")
+    )
+    return Fault("DATA_UNREADABLE", f"{path.name} {message}", instead=instead)
 
 
 def _called(entry: _Entry) -> tuple[str, _Entry, str]:

@@ -228,10 +228,14 @@ def _header(how: CsvFormat, paths: tuple[Path, ...], declared: tuple[str, ...]) 
 def _first_line(how: CsvFormat, path: Path) -> tuple[str, ...]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return tuple(next(csvlines.rows(how, file)))
+            found = tuple(next(csvlines.rows(how, file)))
     except (OSError, UnicodeDecodeError, csv.Error, StopIteration):
         instead = "the data owner mends it: it is UTF-8, and its first line names the columns (`csv: {header: false}` if none does)"
         raise Fault("DATA_UNREADABLE", f"{path.name} cannot be read as CSV", instead=instead) from None
+    wrong = csvlines.unnamed(found)
+    if wrong is not None:
+        raise Fault("DATA_UNREADABLE", f"{path.name}: {wrong[0]}", instead=wrong[1])
+    return found
 
 
 def _typed(column: str, type_: Type, how: CsvFormat) -> str:

@@ -29,9 +29,10 @@ def workload(found: Workload) -> Lines:
         ]
     )
     for number, line in enumerate(found.lines, 1):
-        if line.refused is not None:
-            instead = f"; instead: {safe(line.refused.instead)}" if line.refused.instead else ""
-            yield Text(f"{number}: {line.refused.code}: {safe(line.refused.message)}{instead}")
+        why = line.refused or line.over
+        if why is not None:
+            instead = f"; instead: {safe(why.instead)}" if why.instead else ""
+            yield Text(f"{number}: {why.code}: {safe(why.message)}{instead}")
         yield from (Text(f"{number}: {safe(warning)}") for warning in line.warnings)
     yield Text("")
     content = found.as_dict()

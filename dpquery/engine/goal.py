@@ -63,6 +63,10 @@ def _column(name: object) -> str:
 
 
 def _goal(column: str | None, given: Amount) -> Goal:
+    name, mark, error = given.partition("=") if isinstance(given, str) else ("", "", "")
+    if mark:
+        instead = f"error={{{name.strip()!r}: {error.strip()!r}}}"
+        raise Refused("BAD_ERROR", "the error of one column is named by a mapping, not inside a text", instead=instead)
     part = PERCENT.fullmatch(given) if isinstance(given, str) else None
     if part is None:
         return Goal(column, _positive(amount("error", given)))

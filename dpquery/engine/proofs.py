@@ -18,7 +18,7 @@ FIRST = re.compile(r"([A-Z]\d+)\. +(\S.*)", re.DOTALL)
 ROW = re.compile(r"^\| ([A-Z]\d+) \|.*$", re.MULTILINE)
 LINK = re.compile(r"\[(\w+)\]\((?:\.\./)*(tests/[\w/]+\.py)\)")
 ROOMS = ("privacy", "accounting", "mechanisms", "release", "ledger")  # in the order of the argument; others after them
-MODULES = ("locality", "rows", "later", "raced", "resolve", "contribution", "allocation", "cost", "together", "sampler", "tails")
+MODULES = ("locality", "rows", "later", "raced", "resolve", "contribution", "compared", "allocation", "cost", "together", "sampler", "tails")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpquery.engine import recall, receipt
 from dpquery.engine.cost import FREE, beforehand
 from dpquery.engine.explained import explained
-from dpquery.errors import Refused
+from dpquery.errors import OverBudget, Refused
 from dpquery.ledger import Amounts, Left, Room
 from dpquery.schema.model import Schema
 
@@ -23,8 +23,8 @@ JSON = Any
 class Line:
     """One statement: its guarantee standing alone (`price`), what it would be charged, and whether that fits after those before it that do.
 
-    `stored`: the account has seen an answer that serves, or will have by then. EXPLAIN costs nothing. `refused` is why it has no price; `warnings`
-    say what to know of it before it is paid.
+    `stored`: the account has seen an answer that serves, or will have by then. EXPLAIN costs nothing. `refused` is why it has no price, `over`
+    why its price does not fit; `warnings` say what to know of it before it is paid.
     """
 
     statement: str
@@ -35,11 +35,13 @@ class Line:
     stored: bool = False
     refused: Refused | None = None
     warnings: tuple[str, ...] = ()
+    over: OverBudget | None = None
 
     def as_dict(self) -> dict[str, JSON]:
         """JSON-ready."""
         charged = None if self.charged is None else self.charged.as_dict()
-        error = None if self.refused is None else {"code": self.refused.code, "message": self.refused.message}
+        why = self.refused or self.over
+        error = None if why is None else {"code": why.code, "message": why.message}
         said = {"noises": list(self.noises), "fits": self.fits, "stored": self.stored, "error": error, "warnings": list(self.warnings)}
         return {"statement": self.statement, "price": self.price, "charged": charged, **said}
 
@@ -103,5 +105,5 @@ def _line(text: str, one: Prepared, price: Amounts, room: Room, stored: bool) ->
     alone = receipt.price(one)
     kinds = dict.fromkeys(str(noise.mechanism) for released in one.bill.releases for noise in released.noises)
     said = () if stored else tuple(beforehand(one, room))
-    fits = stored or room.accepts(price)
-    return Line(text, {"epsilon": alone["epsilon"], "delta": alone["delta"]}, price, tuple(kinds), fits, stored, warnings=said)
+    over = None if stored else room.refusal(price)
+    return Line(text, {"epsilon": alone["epsilon"], "delta": alone["delta"]}, price, tuple(kinds), over is None, stored, warnings=said, over=over)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -29,8 +29,15 @@ class TableInfo:
     public: bool
     unit: str | None
     columns: tuple[ColumnInfo, ...]
-    declared: Table | None
+    declared: Table | None = field(repr=False)
     view: str | None = None
+
+    def __str__(self) -> str:
+        """The table on one line, with its columns and their types."""
+        if self.view is not None:
+            return f"{self.name}: view, {self.view}"
+        whose = "public" if self.public else f"unit {self.unit}"
+        return f"{self.name} ({whose}): {', '.join(f'{column.name} {column.type}' for column in self.columns)}"
 
     def as_dict(self) -> dict[str, object]:
         """The table for a machine; exact numbers as text."""

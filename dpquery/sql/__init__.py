@@ -18,6 +18,7 @@ from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
 from dpquery.sql.places import pointed
 from dpquery.sql.question import question
+from dpquery.sql.quoting import mended
 
 __all__ = ["offered", "plainly", "read"]
 
@@ -76,6 +77,7 @@ def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | No
         if refused.code == "SYNTAX" and dialect != "duckdb":
             refused.instead = refused.instead or f"a statement as {dialect} has it; docs/dialects.md names what is read of it"
         refused.instead = refused.instead or ADVICE.get(refused.code, ADVICE["UNREADABLE"])
+        mended(refused, text, schema, dialect)
         raise
     except Error:
         raise

@@ -20,7 +20,7 @@ from dpquery.sql.bars import ADDITIVE, error_bar
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.modes import MODE
 from dpquery.sql.names import Scope, Statement, column_name
-from dpquery.sql.refuse import near
+from dpquery.sql.quoting import near_name, written
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Cell
 from dpquery.values.types import FLOAT, INTEGER, Type
@@ -90,14 +90,14 @@ class Above(Lifter):
             return self.followed(node, alias, where)
         if seen is None:
             names = [k.key.name for k in self.keys] + list(self.aliases) if table is None else []
-            message = f"no column {name!r}{near(name, [*names, *self.scope.frame.names()])}"
-            known = ", ".join(dict.fromkeys([*names, *self.scope.frame.names()]))
+            message = f"no column {name!r}{near_name(name, [*names, *self.scope.frame.names()])}"
+            known = ", ".join(written(one) for one in dict.fromkeys([*names, *self.scope.frame.names()]))
             raise self.statement.refuse("UNKNOWN_COLUMN", message, node, f"one of {known[:200]}")
         if isinstance(seen.value, Column) and seen.value.id in aggregates.unit_columns(self.rel):
             raise unit_as_output(self.statement, node, name)
         message = f"column {name!r} is neither a key of GROUP BY nor inside an aggregate"
         aggregate = "AVG" if seen.value.type.numeric else "COUNT"
-        raise self.statement.refuse("NOT_GROUPED", message, node, f"{name} in GROUP BY, or {aggregate}({name})")
+        raise self.statement.refuse("NOT_GROUPED", message, node, f"{written(name)} in GROUP BY, or {aggregate}({written(name)})")
 
     def _aggregate(self, node: exp.Expr) -> exp.Expr:
         """The aggregate's column; the same aggregate is asked for once."""
@@ -176,4 +176,4 @@ def _type_of(ask: AggregateAsk) -> Type:
 def unit_as_output(statement: Statement, node: exp.Expr, name: str) -> Refused:
     """The refusal of the privacy unit as a key or an output."""
     message = f"{name!r} is the privacy unit: one group per unit, or a list of units, is what must not be shown"
-    return statement.refuse("UNIT_AS_OUTPUT", message, node, f"COUNT(DISTINCT {name}), or another key")
+    return statement.refuse("UNIT_AS_OUTPUT", message, node, f"COUNT(DISTINCT {written(name)}), or another key")

@@ -12,7 +12,8 @@ from dpquery.sql.edited import Change, Place, Remarked, clause_left_out, left_ou
 from dpquery.sql.words import Edit, Words
 
 MEANT = re.compile(r"\A(?:write )?(\w+) *=>? *('[^']*'|\([^()]*\)|[\w.+-]+)", re.ASCII)
-LIKE = re.compile(r"\(did you mean ('[^()]*')\?\)")
+LIKE = re.compile(r"\(did you mean (.+)\?\)\Z")
+LISTED = re.compile(r"""'([^']*)'|("(?:[^"]|"")+"|`[^`]+`)""")
 OPERATORS = (TokenType.EQ, TokenType.FARROW)
 CLAUSE = re.compile(r"WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*", re.IGNORECASE)
 LIMITED = re.compile(r"OPTIONS\((\w+ = 4)\)")
@@ -128,12 +129,16 @@ def number_put(place: Place) -> Iterator[str]:
 def name_put(place: Place) -> Iterator[str]:
     """The name that is meant: the only one that looks like it, or the only one that is one slip of the hand away."""
     found = LIKE.search(place.refused.message)
-    names = [] if found is None else re.findall(r"'([^']*)'", found.group(1))
+    names = [] if found is None else [one[1] or one[2] for one in LISTED.finditer(found.group(1))]
     text = place.text[place.offset :]
-    given = re.match(r"\w+|\"[^\"]*\"", text)
+    given = re.match(r"\w+|\"[^\"]*\"|`[^`]*`", text)
     if given is None:
         return
-    slips = [name for name in names if _slip(given.group().strip('"').lower(), name.lower())]
+    whole = [name for name in names if name[0] in '"`' and text.lower().startswith(name[1:-1].lower())]
+    if len(whole) == 1:  # as the schema has it, but for the marks
+        yield place.text[: place.offset] + whole[0] + text[len(whole[0]) - 2 :]
+        return
+    slips = [name for name in names if _slip(given.group().strip('"`').lower(), name.strip('"`').lower())]
     sure = [name for name in names if SequenceMatcher(None, given.group().lower(), name.lower()).ratio() >= ALIKE] if len(names) == 1 else slips
     if len(sure) == 1:
         yield place.text[: place.offset] + sure[0] + text[given.end() :]

@@ -10,9 +10,10 @@ from sqlglot import TokenType
 
 from dpquery.sql.dialect import LITERALS
 from dpquery.sql.edited import Change, Place, put_behind
+from dpquery.sql.quoting import NAME, bare
 from dpquery.sql.words import Edit, Level, Words
 
-UNIT = re.compile(r"PARTITION BY (\w+(?:\.\w+)?)")
+UNIT = re.compile(rf"PARTITION BY ({NAME}(?:\.{NAME})?)")
 TRIMMED = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 
 
@@ -129,14 +130,14 @@ def finest(place: Place) -> Iterator[str]:
 def units_counted(place: Place) -> Iterator[str]:
     """How many units there are in place of a list of them."""
     level, words = place.level, place.words
-    unit = re.match(r"COUNT\(DISTINCT ([\w.]+)\)", place.instead)
+    unit = re.match(rf"COUNT\(DISTINCT ((?:{NAME}\.)*{NAME})\)", place.instead)
     if level is None or unit is None or TokenType.GROUP_BY not in level.clauses:
         return
-    name = unit.group(1).rpartition(".")[2].lower()
+    name = bare(unit.group(1))
     first, end = level.clauses[TokenType.GROUP_BY], level.after(TokenType.GROUP_BY)
     keys = [words.cut(*part) for part in words.parts(first + 1, end)]
-    kept = [key for key in keys if key.rpartition(".")[2].lower() != name]
-    items = [item for item in words.items(level) if words.cut(*item).rpartition(".")[2].lower() == name]
+    kept = [key for key in keys if bare(key) != name]
+    items = [item for item in words.items(level) if bare(words.cut(*item)) == name]
     edits: list[Edit] = [(words.begin(a), words.stop(b - 1), f"COUNT(DISTINCT {words.cut(a, b)})") for a, b in items]
     edits.append((words.stop(first - 1), words.stop(end - 1), f" GROUP BY {', '.join(kept)}" if kept else ""))
     if len(kept) < len(keys):
@@ -145,7 +146,7 @@ def units_counted(place: Place) -> Iterator[str]:
 
 def averaged(place: Place) -> Iterator[str]:
     """A column that is no key inside the aggregate that the refusal names."""
-    found, words = re.search(r"\bor (\w+)\((\w+)\)\Z", place.instead), place.words
+    found, words = re.search(rf"\bor (\w+)\(({NAME})\)\Z", place.instead), place.words
     if found is not None:
         dotted = words.kind(place.index + 1) is TokenType.DOT
         end = words.stop(place.index + 2 * dotted)

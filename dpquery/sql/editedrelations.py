@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, put, put_behind
+from dpquery.sql.quoting import NAME
 from dpquery.sql.words import Edit, Level, Words
 
-TIE = re.compile(r"\b((\w+)\.(\w+) = (\w+)\.(\w+))")
+TIE = re.compile(rf"(?<![\w\"`])(({NAME})\.({NAME}) = ({NAME})\.({NAME}))")
 NAMED = re.compile(r"\bFROM (\w+) AS (\w+)")
 JOINING = (TokenType.JOIN, TokenType.COMMA, TokenType.CROSS, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.NATURAL)
 FOLDS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN")

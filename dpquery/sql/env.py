@@ -12,13 +12,8 @@ from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.sql.fields import take
 from dpquery.sql.names import Frame, Statement, fold, identifier
+from dpquery.sql.quoting import RESERVED
 from dpquery.sql.sides import Open
-
-WORDS = """all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default deferrable desc describe
-distinct do else end except false fetch for foreign from group having in initially intersect into lambda lateral leading limit not null offset on
-only or order pivot placing primary qualify references returning select show some summarize symmetric table then to trailing true union unique
-unpivot using variadic when where window with"""
-RESERVED = frozenset(WORDS.split())
 
 
 class Lists(Protocol):

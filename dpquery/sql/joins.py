@@ -23,6 +23,7 @@ from dpquery.sql.joinconditions import across, conditions, joined_frame
 from dpquery.sql.joinkinds import HALVES, MIRRORED, How, Step, at
 from dpquery.sql.names import Field, Frame, Scope, Statement, fold
 from dpquery.sql.partners import conjoined, partnered, tied, untied
+from dpquery.sql.quoting import written
 from dpquery.sql.refuse import place
 from dpquery.sql.sides import MOST_PAIRS, Bound, Open, Side, check_product, closed, computed, equality, firm, fixes_unit, one_each, substituted
 from dpquery.sql.terms import Term, between, holds, kept_back, read, scope_of, within
@@ -271,4 +272,4 @@ def _tied(statement: Statement, left: Bound, right: Bound, one: tuple[str, Field
     if not isinstance(f.value, Column) or not isinstance(g.value, Column) or f.value.type != g.value.type:
         return []
     tokens = fixes_unit(statement, functions.call("eq", f.value, g.value), firm(left.rel), firm(right.rel))
-    return [(("unit",) in tokens, f"{a}.{f.name} = {b}.{g.name}")] if tokens else []
+    return [(("unit",) in tokens, f"{written(a)}.{written(f.name)} = {written(b)}.{written(g.name)}")] if tokens else []

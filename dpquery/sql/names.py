@@ -18,7 +18,8 @@ from dpquery.schema.model import Schema, Table, ViaUnit
 from dpquery.sql import scalar
 from dpquery.sql.clause import Option
 from dpquery.sql.fields import take
-from dpquery.sql.refuse import called_before, near, place, position_of, refuse
+from dpquery.sql.quoting import near_name, written
+from dpquery.sql.refuse import called_before, place, position_of, refuse
 
 MADE = "made"  # in the meta of a column that stands in place of an aggregate, a window or a subquery: what holds its result
 DOUBLED = "doubled"  # in the meta of an expression whose alias another one of the same SELECT has, too
@@ -220,12 +221,12 @@ class Scope:
         if table is not None and not any(fold(s.alias) == fold(table) for s in self.frame.sources):
             known = [s.alias for s in self.frame.sources]
             raise self.statement.refuse(
-                "UNKNOWN_TABLE", f"no table {table!r} in FROM{near(table, known)}", node, ", ".join(k for k in known if k) or None
+                "UNKNOWN_TABLE", f"no table {table!r} in FROM{near_name(table, known)}", node, ", ".join(written(k) for k in known if k) or None
             )
         found = self.frame.find(name, table)
         if len(found) > 1:
             tables = [s.alias for s in self.frame.sources if any(fold(f.name) == fold(name) for f in s.fields)]
-            instead = " or ".join(f"{alias}.{name}" for alias in tables)
+            instead = " or ".join(f"{written(alias)}.{written(name)}" for alias in tables)
             raise self.statement.refuse("AMBIGUOUS_COLUMN", f"column {name!r} is in several tables", node, instead or None)
         return found[0] if found else None
 
@@ -234,11 +235,11 @@ class Scope:
         name, table = column_name(node, self.source)
         names = [f.name for s in self.frame.sources if table is None or fold(s.alias) == fold(table) for f in s.fields]
         where = f" in {table!r}" if table is not None else ""
-        known = ", ".join(dict.fromkeys(names))[:200]
+        known = ", ".join(written(one) for one in dict.fromkeys(names))[:200]
         if fold(name) in self.statement.hidden:
             message = f"of a released list private rows read its keys alone, and {name!r} is none that they are joined on"
             raise self.statement.refuse("RELEASED_JOIN", message, node, "conditions on it in a subquery of FROM, (SELECT key FROM .. WHERE ..)")
-        message = f"no column {name!r}{where}{near(name, names)}"
+        message = f"no column {name!r}{where}{near_name(name, names)}"
         text = f"'{name}' in single quotes, if a text is meant; else " if table is None and quoted(node) and name.isprintable() else ""
         return self.statement.refuse("UNKNOWN_COLUMN", message, node, f"{text}one of {known}" if known else None)
 

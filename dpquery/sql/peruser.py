@@ -24,6 +24,7 @@ from dpquery.sql.names import MADE, MOST_WINDOWS, Frame, Origin, Scope, Statemen
 from dpquery.sql.options import rows_in_group
 from dpquery.sql.permode import mode
 from dpquery.sql.perwindow import has_default, needs_number, window
+from dpquery.sql.quoting import written
 from dpquery.sql.reductions import reduction, result
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
@@ -103,8 +104,8 @@ def holds_unit(statement: Statement, rel: Private, keys: Sequence[Column]) -> bo
 def unit_named(frame: Frame, rel: Private, where: str) -> str:
     """The unit in the statement's own words."""
     own = owning(rel)
-    fields = [(s.alias, f) for s in frame.sources for f in s.fields]
-    found = [f"{alias}.{f.name}" if alias else f.name for alias, f in fields if isinstance(f.value, Column) and f.value.id in own]
+    fields = [(s.alias, f) for s in frame.sources for f in s.fields if isinstance(f.value, Column) and f.value.id in own]
+    found = [".".join(map(written, filter(None, (alias, f.name)))) for alias, f in fields]
     return f"{found[0]} {where}" if found else f"the unit's column in the relation, and {where}"
 
 
@@ -374,7 +375,7 @@ class Level:
 
     def _ungrouped(self, column: Column, node: exp.Expr) -> Refused:
         message = f"column {column.name!r} is neither in GROUP BY nor inside an aggregate"
-        return self.statement.refuse("NOT_GROUPED", message, node, f"{column.name} in GROUP BY, or MIN({column.name})")
+        return self.statement.refuse("NOT_GROUPED", message, node, f"{written(column.name)} in GROUP BY, or MIN({written(column.name)})")
 
 
 def _regrouped(rel: Private, group: Group, made: Group) -> Private:

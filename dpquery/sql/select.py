@@ -22,7 +22,7 @@ from dpquery.sql.fields import take
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, note, view
 from dpquery.sql.nested import chain
-from dpquery.sql.refuse import near
+from dpquery.sql.quoting import near_name, written
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.scans import scanned
 from dpquery.sql.seats import Below, Clauses, Seats, on
@@ -126,7 +126,9 @@ def _named(statement: Statement, node: exp.Table, env: Env) -> tuple[Side, str]:
     if text is not None:
         return _view(statement, node, name, text, env), name
     known = [*statement.schema.tables, *statement.schema.views, *(query_name for query_name in env.queries)]
-    raise statement.refuse("UNKNOWN_TABLE", f"no table {name[:60]!r} is declared{near(name, known)}", node, "one of " + ", ".join(known)[:200])
+    raise statement.refuse(
+        "UNKNOWN_TABLE", f"no table {name[:60]!r} is declared{near_name(name, known)}", node, "one of " + ", ".join(map(written, known))[:200]
+    )
 
 
 def _view(statement: Statement, node: exp.Table, name: str, text: str, env: Env) -> Side:

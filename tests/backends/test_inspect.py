@@ -100,6 +100,29 @@ def test_a_draft_of_what_is_not_there_or_no_data_is_a_fault(tmp_path: Path) -> N
     assert broken.value.code == "DATA_UNREADABLE"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        ("a.csv", ",id,x\n0,1,2\n", "column 1 has no name in the first line"),
+        ("a.csv", "id;x;\n1;2;\n", "ends with a delimiter"),
+        ("a.csv", "id,x,id\n1,2,3\n", "names 'id' twice"),
+        ("a.csv", "id,Id\n1,2\n", "names 'Id' twice"),
+        ("a.txt", "id,x\n1,2\n", "the ending .csv"),
+        ("a.csv.gz", "xyz", "is compressed"),
+        ("a.xlsx", "xyz", "is a spreadsheet"),
+        ("a.parquet", "xyz", "is not whole Parquet"),
+        ("a.db", "xyz", "is not a DuckDB file"),
+    ],
+)
+def test_a_draft_says_what_is_wrong_with_a_file(name: str, text: str, part: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(Fault) as broken:
+        inspect.files([tmp_path / name])
+    assert broken.value.code == "DATA_UNREADABLE"
+    assert part in f"{broken.value.message} {broken.value.instead}"
+    assert "dpquery check" not in str(broken.value)
+
+
 @pytest.mark.parametrize(("first", "found"), [("a;b, c;d", ";"), ("a\tb", "\t"), ("a|b|c", "|"), ("a", ","), ('"x;y;z",b', ","), ("", ",")])
 def test_the_delimiter_of_a_csv_file_is_that_of_its_first_line(tmp_path: Path, first: str, found: str) -> None:
     """Of the names alone: what stands below is not looked at."""

@@ -156,6 +156,7 @@ def test_releases_of_one_statement_hold_together(session: Session) -> None:
     [
         (COUNT, {"error": 0}, "BAD_ERROR"),
         (COUNT, {"error": "-3"}, "BAD_ERROR"),
+        (COUNT, {"error": "n=20"}, "BAD_ERROR"),
         (COUNT, {"error": "nan"}, "BAD_PRICE"),
         (COUNT, {"error": "fifty"}, "BAD_PRICE"),
         (COUNT, {"error": "5%"}, "BAD_ERROR"),

@@ -63,7 +63,8 @@ def test_each_price_whether_it_fits_after_those_before_it_and_the_sums(schema: P
         content = found.as_dict()
         assert [line["charged"] and line["charged"]["epsilon"] for line in content["statements"]] == ["0.5", "0.5", None, "1.5", "0.125"]
         assert [line["fits"] for line in content["statements"]] == [True, True, False, False, True]
-        assert content["statements"][2]["error"]["code"] == "MIN_MAX"
+        assert [line["error"] and line["error"]["code"] for line in content["statements"]] == [None, None, "MIN_MAX", "OVER_BUDGET", None]
+        assert "4: OVER_BUDGET: the price (" in repr(found)
         assert (content["total"]["epsilon"], content["charged"]["epsilon"], content["left"]["epsilon"]) == ("2.625", "1.125", "0.875")
         assert not content["fits"]
         assert "those that fit" in repr(found)

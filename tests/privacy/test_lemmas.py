@@ -17,10 +17,10 @@ import pytest
 import dpquery
 from dpquery.accounting import convert, pure, zcdp
 from dpquery.engine.proofs import PACKAGE, README, Lemma, lemmas, proofs
-from dpquery.privacy import contribution, cost, later, locality, raced, resolve, rows, together
+from dpquery.privacy import allocation, compared, contribution, cost, later, locality, raced, resolve, rows, together
 
 MODULES: tuple[ModuleType, ...] = (  # whose functions are lemmas
-    *(locality, rows, later, raced, contribution, resolve, cost, together),
+    *(locality, rows, later, raced, compared, contribution, resolve, allocation, cost, together),
     *(convert, pure, zcdp),
 )
 ALLOWED = ("plan", "accounting", "mechanisms", "aggregates", "numbers", "errors", "values.types", "privacy")

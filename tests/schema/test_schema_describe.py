@@ -32,6 +32,9 @@ def test_tables_in_words() -> None:
     assert (countries.public, countries.unit) == (True, None)
     assert (big.name, big.view, big.columns) == ("big_orders", "SELECT * FROM orders WHERE amount > 100", ())
     assert big.as_dict()["view"] == big.view
+    assert str(users) == "users (unit user_id): user_id integer, age integer, country string"
+    assert (str(countries)[:20], str(big)[:22]) == ("countries (public): ", "big_orders: view, SELE")
+    assert "declared" not in repr(users)
 
 
 def test_tables_for_a_machine() -> None:
