@@ -131,7 +131,7 @@ def test_an_error_is_wrapped_but_not_what_one_would_paste(command: Command, sche
     many = ", ".join(["count(*)"] * 20)
     told = command("query", f"SELECT {many}, max(amount) FROM orders", "--schema", schema)
     lines = told.err.splitlines()
-    assert lines[-1] == f"Accepted: SELECT {many}, quantile_cont(amount, 0.99) FROM orders"
+    assert lines[-1] == f"Accepted, the 0.99 quantile, not the largest value: SELECT {many}, quantile_cont(amount, 0.99) FROM orders"
     told = command("query", "SELECT count(*) FROM users GROUP BY width_bucket(" + "age, " * 30 + "age)", "--schema", schema / "nothing")
     assert all(len(line) <= 80 or line.endswith("shop.yaml/nothing:") for line in told.err.splitlines())
     error = Refused("USAGE", "many words " * 20 + "and `one command that is never broken`", instead="SELECT " + "x, " * 60)
