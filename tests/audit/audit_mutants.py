@@ -64,6 +64,7 @@ HALF = (
     "for n in priced.noises)))(__import__('dataclasses').replace, block.priced)"
 )
 LOWER = "__import__('dataclasses').replace(block.priced, threshold=block.priced.threshold and block.priced.threshold - 8)"
+SHARPER = "(lambda n: type(n)(n.mechanism, n.parameter / 2))(priced.noises[part])"
 SAME = "__import__('numpy').random.default_rng(7).integers(0, 2**64, n, dtype='uint64')"
 
 MUTANTS: Mapping[str, Mutant] = {
@@ -127,6 +128,12 @@ MUTANTS: Mapping[str, Mutant] = {
     ),
     "the group with the least taken for the one with the most": Mutant(
         ((noise._compared, "sign = 1 if leading.most else -1", "sign = 1"),), RELEASE, "tests/statements/test_led_statements.py", True
+    ),
+    "groups compared at half the scale": Mutant(
+        ((noise._compared, "choose(priced.noises[part],", f"choose({SHARPER},"),),
+        RELEASE,
+        "tests/privacy/test_compared.py::test_groups_are_chosen_between_by_the_noise_that_is_charged",
+        True,
     ),
     "counts of compared groups shown": Mutant(
         ((noise._compared, "return [sign * one for one in", "return [*column] if column else [sign * one for one in"),),

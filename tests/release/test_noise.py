@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from dpquery.mechanisms import BitSource, Noise, SystemBits
+from dpquery.plan.leading import Leading
 from dpquery.plan.release import Bins, Choosing, Clamp, Keys, ListedKeys, Mechanism, NoKeys, One, Part, Present, PrivateKeys
 from dpquery.release import noise, ranks
 from dpquery.values.exact import Exact
@@ -162,6 +163,21 @@ def test_m6_private_keys_pass_by_a_whole_draw_and_get_one_for_each_other_integer
         assert set(found.keys) == passed
         assert len(found.keys) == len(passed)
         holds(found, exact, parts, drawn, [draw for draw, value in zip(draws, counts, strict=True) if value < least])
+
+
+@pytest.mark.lemma("M6")
+@pytest.mark.parametrize("mechanism", Choosing)
+@pytest.mark.parametrize("most", [True, False])
+def test_m6_of_groups_that_are_compared_one_is_chosen_by_what_is_charged(mechanism: Choosing, most: bool, drawn: Drawn) -> None:
+    """By its own sum, 0 where it has no rows, among all that are listed: one call of `choose`, with the noise as it stands, and no draw beside it."""
+    exact, rows, law, sign = exact_of((SUM,), KEYS), (("zz", 0), *KEYS), Noise(mechanism, Fraction(17, 3)), 1 if most else -1
+    one = SimpleNamespace(leading=Leading(most, len(rows)), parts=(0,))
+    release = SimpleNamespace(keys=ListedKeys(rows, ""), table=SimpleNamespace(parts=(SUM,)), aggregates=(one,))
+    found = noise.add(exact, cast(Any, release), cast(Any, SimpleNamespace(noises=(law,), threshold=None)), drawn.bits)
+    assert not drawn.samples
+    ((by, scores, each, marks),) = drawn.choices
+    assert (by, scores, each) == (law, [sign * integers(exact, 0, 1, row)[0] for row in rows], len(rows))
+    assert dict(zip(found.keys, found.sums[0], strict=True)) == {row: sign * mark for row, mark in zip(rows, marks, strict=True)}
 
 
 def test_groups_come_by_key_however_the_engine_found_them() -> None:
