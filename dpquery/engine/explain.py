@@ -13,6 +13,7 @@ from dpquery.engine.aim import Aim
 from dpquery.engine.cost import Now
 from dpquery.ledger.amounts import text
 from dpquery.schema.model import Schema
+from dpquery.sql.binnable import hints
 
 if TYPE_CHECKING:
     from dpquery.engine.prepared import Prepared, Ready
@@ -72,6 +73,7 @@ def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple
         if capped:
             row["lengths_in"] = CAP
     rules = receipt.key_rules(prepared)
+    hinted = dict.fromkeys(hint for block in prepared.question.blocks for hint in hints(block.draft))
     return Explanation(
         price=receipt.price(prepared),
         releases=rows,
@@ -79,7 +81,7 @@ def explanation(prepared: Prepared, schema: Schema, now: Now | None, said: tuple
         tables=rules.get("tables", []),
         lemmas=receipt.cited(prepared),
         columns=tuple(output.name for output in prepared.question.post.outputs),
-        warnings=(*prepared.question.warnings, *receipt.plan_warnings(prepared, schema), *said),
+        warnings=(*prepared.question.warnings, *hinted, *receipt.plan_warnings(prepared, schema), *said),
         response_quantum=None if schema.limits.response_quantum is None else text(schema.limits.response_quantum),
         plan=tuple(block.lowered.way for block in prepared.blocks),
         sql=";\n\n".join(block.lowered.text for block in prepared.blocks),

@@ -51,6 +51,8 @@ def mended(refused: Refused, text: str, schema: Schema, dialect: str) -> None:
         refused.instead = f"{written(names[said[1].lower()])}, if the column is meant: single quotes make a text; else {refused.instead}"
     if refused.code == "SYNTAX":
         words = [names[word] for word in RESERVED & names.keys() if re.search(rf"[(,]\s*{word}\b|\b{word}\s*(?:[),=<>]|\Z)", text, re.IGNORECASE)]
+        if re.match(r"\s*SELECT\s+(?:DISTINCT\s+)?TOP\s*\(?\s*\d", text, re.IGNORECASE):
+            refused.instead = "ORDER BY .. LIMIT 3 at the end of the statement, in place of TOP 3"
         if words:
             refused.instead = f"{written(words[0])}, if the column is meant: {words[0]} is a word of SQL; else {refused.instead}"
     if refused.instead and Dialect.get_or_raise(dialect.lower()).IDENTIFIER_START == "`":

@@ -10,6 +10,7 @@ from dpquery.errors import Refused
 from dpquery.schema.model import Schema
 from dpquery.schema.read import loads
 from dpquery.sql import read
+from dpquery.sql.binnable import hints
 
 SCHEMA = """
 dataset: school
@@ -20,7 +21,11 @@ contribution: {max_groups_contributed: 4, max_rows_per_group: 9}
 tables:
   pupils:
     unit: Pupil-ID
-    columns: {"Pupil-ID": {type: string}, "School name": {type: string}, grade: {type: integer}, "math score": {type: float, lower: 0, upper: 100}}
+    columns:
+      "Pupil-ID": {type: string}
+      "School name": {type: string}
+      grade: {type: integer, lower: 5, upper: 10}
+      "math score": {type: float, lower: 0, upper: 100}
   absences: {unit: Pupil-ID, columns: {"Pupil-ID": {type: string}, from: {type: date}, days: {type: integer, lower: 0, upper: 9}}}
 """
 REFUSED = [
@@ -55,6 +60,7 @@ REFUSED = [
     ),
     ("duckdb", "SELECT count(*) FROM pupils WHERE 'math score' > 50", '"math score", if the column is meant', None),
     ("duckdb", "SELECT date_trunc('month', from), count(*) FROM absences GROUP BY 1", '"from", if the column is meant', None),
+    ("duckdb", "SELECT TOP 3 grade, count(*) FROM pupils GROUP BY grade", "LIMIT 3 at the end", None),
     ("spark", "SELECT date_trunc('month', from), count(*) FROM absences GROUP BY 1", "`from`, if the column is meant", None),
 ]
 
@@ -72,3 +78,14 @@ def test_names_are_written_so_that_they_can_be_pasted(dialect: str, sql: str, pa
     assert caught.value.rewritten == rewritten
     if rewritten is not None:
         read(rewritten, school, dialect=dialect)
+
+
+@pytest.mark.parametrize(
+    ("key", "hinted"),
+    [("grade", ["With floor(grade) in place of grade the key is public"]), ("floor(grade)", []), ('"School name"', []), ('"Pupil-ID" || grade', [])],
+)
+def test_a_whole_number_within_bounds_is_told_to_be_a_public_key_as_bins(key: str, hinted: list[str], school: Schema) -> None:
+    draft = read(f"SELECT {key}, count(*) FROM pupils GROUP BY {key}", school).blocks[0].draft
+    assert [one.partition(";")[0] for one in hints(draft)] == hinted
+    if hinted:
+        assert read("SELECT floor(grade), count(*) FROM pupils GROUP BY 1", school).blocks[0].draft.sources
