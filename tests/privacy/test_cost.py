@@ -387,6 +387,16 @@ def test_p11_other_releases_pay_for_both() -> None:
 
 
 @pytest.mark.lemma("P11")
+@pytest.mark.parametrize(("groups", "delta", "epsilon"), [(1, "0.05", "0.01"), (4, "0.3", "0.01"), (20, "0.2", "0.1")])
+def test_p11_where_a_delta_does_not_pay_twice_it_is_halved(groups: int, delta: str, epsilon: str) -> None:
+    made = release(ask("count"), keyed=True, groups=groups)
+    found = spent(made, price(Fraction(epsilon), Fraction(delta), noise=GAUSSIAN))
+    assert found.conversion == Fraction(delta) / 2
+    assert found.epsilon == Fraction(epsilon)
+    assert kept(enforced(made), found.price, Fraction(epsilon), ADD) <= found.delta == found.conversion + found.price.delta <= Fraction(delta)
+
+
+@pytest.mark.lemma("P11")
 def test_p11_patterns_are_in_proportion_to_the_cap() -> None:
     """What it rests on: under add/remove every part costs as many groups times as much rho as in one."""
     cells = (CellBound(0, 1), CellBound(-7, 3), CellBound(0, 4, united=True), CellBound(0, 6, bins=3), CellBound(0, 6, bins=3, ranked=Fraction(1, 3)))

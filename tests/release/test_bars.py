@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from dpquery.mechanisms import Noise
+from dpquery.aggregates.selected import Selected, low_end
+from dpquery.mechanisms import Noise, half_width
 from dpquery.plan.draft import Affine, Combined, Constant, Operation, Output, Ratio
-from dpquery.plan.release import Aggregate, Mechanism, NoKeys
+from dpquery.plan.release import Aggregate, Mechanism, NoKeys, PrivateKeys
 from dpquery.plan.scalar import Interval
-from dpquery.release.bars import Part, Released, _exact, intervals
+from dpquery.release.bars import Part, Released, _exact, intervals, shown_from
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import FLOAT, INTEGER
 
@@ -101,3 +102,21 @@ def test_a_bar_without_finite_ends_bounds_nothing_that_is_computed_from_it() -> 
     for bar in (None, (float("-inf"), 3.0), (0.0, float("inf"))):
         assert _exact(bar) is None
     assert _exact((0.5, 3.0)) == (Fraction(1, 2), 3)
+
+
+def test_the_least_count_with_which_a_group_is_shown() -> None:
+    """The threshold, and what a minimum above 1 adds: of the count that decides alone, and where one decides."""
+    private, listed = (cast(Any, SimpleNamespace(keys=keys)) for keys in (PrivateKeys(1, 3), NoKeys()))
+    sure = cast(Any, SimpleNamespace(threshold=17))
+    assert shown_from(private, sure, (0, 1, 2)) == Released(private, Noisy((), ()), sure, ()).floors((0, 1, 2)) == (None, 19, None)
+    assert shown_from(listed, sure, (0, 1)) == (None, None)
+    assert [low_end(value, 4, 19) for value in (22, 23, 24)] == [1, 1, 20]
+    assert low_end(22, 4, None) == 18
+
+
+def test_groups_are_near_to_where_they_are_shown_from() -> None:
+    law, doubt = Noise(Mechanism.LAPLACE, Fraction(5)), Fraction(1, 20)
+    made = Selected.of((None, 19), (law, law), 1 - doubt)
+    far = 19 + 2 * half_width(law, 1 - doubt)
+    assert made == Selected((None, 19), (None, far), 1 - doubt * (1 - doubt / 2))
+    assert [made.near((0, value)) for value in (far, far + 1)] == [True, False]

@@ -9,7 +9,7 @@ import pytest
 
 from dpquery.accounting.event import Price
 from dpquery.aggregates import CARDS
-from dpquery.mechanisms import Noise, SystemBits, sample
+from dpquery.mechanisms import Noise, SystemBits, half_width, sample
 from dpquery.plan.draft import AggregateAsk, Contributions
 from dpquery.plan.rel import Scan
 from dpquery.plan.release import Aggregate, GroupCap, Mechanism, NoKeys, Release, UnitTable
@@ -90,6 +90,14 @@ def test_the_cap_that_assures_most_has_won() -> None:
     assert dict(winners(aggregate, release, noisy, sure)) == {Fraction(2): 1, Fraction(8): 1, None: 1}
     assert best(aggregate, noisy, sure, TENTH) == Total(Fraction(29), Fraction(0))
     assert total(aggregate, noisy, sure, TENTH).value == 20
+
+
+def test_doubt_about_what_won_is_shared_over_caps_and_groups() -> None:
+    aggregate, _, caps = race(8)
+    noises = priced(*(Noise(Mechanism.LAPLACE, Fraction(4 * cap)) for cap in caps))
+    noisy = of([(-(10**6),) * 6] * 3 + [(10**6,) * 6])
+    width = 6 * half_width(noises.noises[-1], 1 - TENTH / (4 * 6))
+    assert best(aggregate, noisy, noises, TENTH) == Total(Fraction(6 * 10**6), Fraction(width))
 
 
 def test_the_bar_of_what_won_holds_whichever_did() -> None:
