@@ -20,7 +20,7 @@ from dpquery.ledger.ledger import Ledger
 from dpquery.mechanisms import choice, sampler, tails
 from dpquery.mechanisms.bits import SystemBits
 from dpquery.privacy import compared, contribution, cost, locality, resolve, together
-from dpquery.release import noise, ranks
+from dpquery.release import bars, losses, noise, ranks
 from dpquery.sql import sides
 
 Function = Callable[..., Any]
@@ -134,6 +134,15 @@ MUTANTS: Mapping[str, Mutant] = {
         RELEASE,
         "tests/privacy/test_compared.py::test_groups_are_chosen_between_by_the_noise_that_is_charged",
         True,
+    ),
+    "one delta pays twice wherever it is": Mutant(
+        ((cost._priced, "adjacency) <= ask.delta:", "adjacency) <= 9:"),), ACCOUNTING, "tests/privacy/test_cost.py", True
+    ),
+    "bars of shown groups without the minimum": Mutant(
+        ((bars.shown_from, "priced.threshold + release.keys.minimum - 1", "priced.threshold"),), RELEASE, "tests/release/test_bars.py", True
+    ),
+    "doubt of what won not shared over groups": Mutant(
+        ((losses.best, "(len(noises) * max(1, len(noisy.keys)))", "len(noises)"),), RELEASE, "tests/release/test_loss_estimates.py", True
     ),
     "counts of compared groups shown": Mutant(
         ((noise._compared, "return [sign * one for one in", "return [*column] if column else [sign * one for one in"),),
