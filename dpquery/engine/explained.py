@@ -35,6 +35,14 @@ def explained(text: object) -> str | None:
     return text[:start] + " " * (end - start) + text[end:]
 
 
+def named(refused: Refused, text: str) -> None:
+    """The refusal of an explained statement, of the text as it was asked: what it offers is explained, too, and not answered for a price."""
+    found = EXPLAIN.match(text) if isinstance(text, str) else None
+    refused.source = str(text)
+    if found is not None and refused.rewritten is not None:
+        refused.rewritten = f"{found[1]} {refused.rewritten.lstrip()}"
+
+
 def _refused(code: str, message: str, text: str, offset: int, instead: str) -> Refused:
     before = text[:offset]
     position = Position(before.count("\n") + 1, offset - before.rfind("\n"), len(re.match(r"\(?\s*\w*", text[offset:])[0]))  # type: ignore[index]

@@ -124,7 +124,7 @@ class Session:
                 text = explained.explained(sql) or sql
                 prepared = self._prepare(text, asking.call(**price), dialect, params)
             except Refused as refused:
-                refused.source = str(sql)
+                explained.named(refused, sql)
                 raise
             return explanation(prepared, self.schema, *self._now(prepared))
 

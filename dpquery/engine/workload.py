@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpquery.engine import recall, receipt
 from dpquery.engine.cost import FREE, beforehand
-from dpquery.engine.explained import explained
+from dpquery.engine.explained import explained, named
 from dpquery.errors import OverBudget, Refused
 from dpquery.ledger import Amounts, Left, Room
 from dpquery.schema.model import Schema
@@ -84,6 +84,7 @@ def workload(texts: Sequence[str], prepared: Callable[[str, Room], tuple[Prepare
             inside = explained(text)
             one, stored = prepared(inside or text, room)
         except Refused as refused:
+            named(refused, text)
             lines.append(Line(text, refused=refused))
             continue
         if inside is not None:

@@ -70,8 +70,10 @@ def total(aggregate: Aggregate, noisy: Noisy, priced: Priced, doubt: Fraction) -
 
 
 def loss(shown: Total, whole: Total) -> Loss:
-    """The share of the whole that is not shown: 1 - shown / whole, which falls in the one and rises in the other."""
+    """The share of the whole that is not shown: 1 - shown / whole, which falls in the one and rises in the other; below 0 its opposite's."""
     least, most = whole.value - whole.width, whole.value + whole.width
+    if most < 0:
+        return loss(Total(-shown.value, shown.width), Total(-whole.value, whole.width))
     if least <= 0:
         return Loss(None, 0.0, 1.0)
     low, high = 1 - (shown.value + shown.width) / least, 1 - (shown.value - shown.width) / most

@@ -76,3 +76,21 @@ def test_what_is_refused_points_at_its_place(schema: Path, sql: str, code: str, 
                 ask(sql)
             refused: Any = caught.value
             assert (refused.code, refused.position.column, refused.source) == (code, column, sql)
+
+
+@pytest.mark.parametrize("before", ["EXPLAIN ", "explain\n  ", "-- why?\nEXPLAIN ", "EXPLAIN /* why? */ "])
+def test_what_is_offered_instead_is_explained_too(schema: Path, before: str) -> None:
+    with dpquery.connect(schema) as con:
+        spent = con.budget().as_dict()
+        for ask in (con.query, con.explain):
+            with pytest.raises(Refused) as caught:
+                ask(f"{before}SELECT amount FROM orders")
+            offered = caught.value.rewritten
+            assert offered is not None
+            assert offered.split()[0].upper() == "EXPLAIN"
+            con.query(offered)
+        (line,) = con.what_if(f"{before}SELECT amount FROM orders").lines
+        assert line.refused is not None
+        assert (line.refused.rewritten or "").split()[0].upper() == "EXPLAIN"
+        assert line.refused.source == line.statement
+        assert con.budget().as_dict() == spent

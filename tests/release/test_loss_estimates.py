@@ -72,6 +72,12 @@ def test_a_loss_is_a_share_or_is_not_known() -> None:
     assert loss(Total(Fraction(80), exact), Total(Fraction(8), nothing)) == Loss(None, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("values", [(80, 1, 100, 2), (120, 0, 100, 0), (80, 3, 8, 9), (0, 5, 9, 9), (-3, 1, 50, 5)])
+def test_a_total_below_0_loses_what_its_opposite_does(values: tuple[int, int, int, int]) -> None:
+    shown, off, whole, by = map(Fraction, values)
+    assert loss(Total(-shown, off), Total(-whole, by)) == loss(Total(shown, off), Total(whole, by))
+
+
 # ---- races ---------------------------------------------------------------------------------------------------------------------------
 
 

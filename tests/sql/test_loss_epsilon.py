@@ -42,6 +42,7 @@ ASKED: dict[str, tuple[str, str]] = {
     "count(*, contribution_bounds_per_group => (0, 3), bounds => 'race')": ("least(n, 3)", "n"),
     "sum(q, contribution_bounds_per_group => (0, 3), bounds => 'race')": ("least(s, 3)", "least(s, 30)"),
     "count(*, bounds => 'auto')": ("n", "n"),
+    "sum(-q)": ("least(s, 16)", "s"),
 }
 """Aggregates, what a unit of n rows (s in all, c of clamped ones) brings, and what it does under bounds ten times as wide."""
 
