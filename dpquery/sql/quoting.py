@@ -47,7 +47,7 @@ def mended(refused: Refused, text: str, schema: Schema, dialect: str) -> None:
     """Nothing; the refusal hints at quotation marks where they are what is missing, and has those of the dialect."""
     names = {name.lower(): name for table in schema.tables.values() for name in table.columns}
     said = TEXT.search(refused.message)
-    if said is not None and said[1].lower() in names:
+    if said is not None and said[1].lower() in names and f"'{said[1]}'" in text:
         refused.instead = f"{written(names[said[1].lower()])}, if the column is meant: single quotes make a text; else {refused.instead}"
     if refused.code == "SYNTAX":
         words = [names[word] for word in RESERVED & names.keys() if re.search(rf"[(,]\s*{word}\b|\b{word}\s*(?:[),=<>]|\Z)", text, re.IGNORECASE)]
@@ -55,6 +55,6 @@ def mended(refused: Refused, text: str, schema: Schema, dialect: str) -> None:
             refused.instead = "ORDER BY .. LIMIT 3 at the end of the statement, in place of TOP 3"
         if words:
             refused.instead = f"{written(words[0])}, if the column is meant: {words[0]} is a word of SQL; else {refused.instead}"
-    if refused.instead and Dialect.get_or_raise(dialect.lower()).IDENTIFIER_START == "`":
+    if refused.instead and refused.code != "DIALECT" and Dialect.get_or_raise(dialect.lower()).IDENTIFIER_START == "`":
         refused.instead = MARKED.sub(r"`\1`", refused.instead)
         refused.message = re.sub(r"\(did you mean .*", lambda found: MARKED.sub(r"`\1`", found[0]), refused.message)
