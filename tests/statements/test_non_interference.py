@@ -183,7 +183,7 @@ def run(seed: int, folder: Path) -> Counter[str]:
     others = [made.removed[seed % 2], made.replaced[seed % 2], FUZZED]
     ended: Counter[str] = Counter()
     name = others[seed % 3]
-    schema = loaded(ordinary(made.whole, 3 if seed % 3 == 0 else 16))
+    schema = loaded(ordinary(made.whole, 2 if seed % 3 == 0 else 16))
     doors = [Door(made, schema, catalogue, folder / catalogue) for catalogue in (MAIN, name)]
     with closing(doors[0]) as one, closing(doors[1]) as other:
         here, there = Listener(one), Listener(other)
