@@ -86,6 +86,9 @@ def test_l26_what_reads_both_sides_is_joined_first() -> None:
         ORDERS,
     ):
         assert early(table(rel)) is None
+    other = WORLD.scan("orders")
+    for pair in (joined(ORDERS, other), joined(other, ORDERS)):  # several rows of a unit on either side, so that its cell would count several times
+        assert early(table(pair, key=output(other)[2])) is None
     assert early(table(joined(), key=ITEM)) is None
     assert early(table(joined(), read=AGE)) is None
     assert early(table(joined(), read=both)) is None
