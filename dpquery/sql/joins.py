@@ -58,7 +58,7 @@ def met(statement: Statement, left: Side, right: Side, one: Step, tests: Sequenc
             _check_read(statement, left, right, one)
             check_product(statement, left.most, right.most, at(one.node))
             names = public.places(left, right)
-            _note_product(statement, left, right, read(statement, tests, frame), at(one.node))
+            note_product(statement, left, right, read(statement, tests, frame), at(one.node))
             texts = [public.text_of(t.node, scope_of(statement, t, frame), names) for t in tests]
             return public.joined(left, right, "INNER", texts, frame)
         case (Bound() as bound, Open() as side) | (Open() as side, Bound() as bound):
@@ -127,7 +127,7 @@ def _check_read(statement: Statement, left: Open, right: Open, one: Step) -> Non
 # ---- public with public, private with public -----------------------------------------------------------------------------------------
 
 
-def _note_product(statement: Statement, left: Open, right: Open, on: Sequence[Scalar], node: exp.Expr) -> None:
+def note_product(statement: Statement, left: Open, right: Open, on: Sequence[Scalar], node: exp.Expr) -> None:
     """Notes a join without an equality of columns: how many pairs of rows it has is looked up before it is worked out."""
     if not any(across(each, right.columns) for each in on) and left.tables and right.tables:
         most = MOST_PAIRS if not on else 10 * MOST_PAIRS  # all are kept, or few
@@ -138,7 +138,7 @@ def _public(statement: Statement, left: Open, right: Open, one: Step) -> Open:
     check_product(statement, left.most, right.most, at(one.node))
     names = public.places(left, right)
     equal, on, frame = conditions(statement, left.frame, right.frame, one)
-    _note_product(statement, left, right, (*equal, *on), at(one.node))
+    note_product(statement, left, right, (*equal, *on), at(one.node))
     texts = [] if one.on is None else [public.text_of(one.on, Scope(frame, statement), names)]
     for each in equal:
         pair = equality(each)

@@ -51,7 +51,7 @@ def value(statement: Statement, node: exp.Expr, read: From, query: Query) -> tup
     """The value of a subquery over public tables: a public relation of one row, and its column."""
     inner = _inner(node)
     items = peek(inner, "expressions")
-    if plain(inner) and len(items) == 1 and any(is_aggregate(below) for below in items[0].walk()):
+    if plain(inner) and not _nested(inner) and len(items) == 1 and any(is_aggregate(below) for below in items[0].walk()):
         found = _value(statement, inner, read)
         return _held(statement, node, found.sql, found.columns[0])
     side = query(inner)
@@ -71,6 +71,12 @@ def _held(statement: Statement, node: exp.Expr, sql: str, column: Column) -> tup
     name = f"public_{next(statement.publics)}"
     made = replace(column, id=next(statement.ids), name="value", public=name)
     return Public(name, sql, (made,)), made
+
+
+def _nested(node: exp.Expr) -> bool:
+    """Whether WHERE of the query has subqueries of its own."""
+    where = peek(node, "where")
+    return where is not None and where.find(exp.Query, exp.Subquery) is not None
 
 
 def _inner(node: exp.Expr) -> exp.Expr:

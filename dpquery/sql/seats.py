@@ -47,12 +47,13 @@ class Clauses(NamedTuple):
 
 def subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
     """The outermost subqueries that stand for values, and conditions on a subquery's rows."""
-    for below in list(node.walk(prune=_is_query)):
-        if _is_query(below) and not isinstance(below, exp.Select | exp.SetOperation):
+    for below in list(node.walk(prune=is_query)):
+        if is_query(below) and not isinstance(below, exp.Select | exp.SetOperation):
             yield below
 
 
-def _is_query(node: exp.Expr) -> bool:
+def is_query(node: exp.Expr) -> bool:
+    """Whether the node is a subquery, or a condition on one's rows."""
     return isinstance(node, exp.Query | exp.Subquery) or test_of(node) is not None or compared(node) is not None
 
 

@@ -18,15 +18,16 @@ from dpquery.sql.chains import chained
 from dpquery.sql.correlated import grouped_around
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
-from dpquery.sql.fields import take
+from dpquery.sql.fields import peek, take
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, note, view
 from dpquery.sql.nested import chain
+from dpquery.sql.publicwhere import narrowed, seated_where
 from dpquery.sql.quoting import near_name, written
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.scans import scanned
 from dpquery.sql.seats import Below, Clauses, Seats, on
-from dpquery.sql.sides import Bound, Open, Side, as_column, substituted
+from dpquery.sql.sides import Bound, Open, Side, as_column
 from dpquery.sql.stacks import stacked
 from dpquery.sql.stars import star, unfolded
 from dpquery.sql.terms import unapplied
@@ -167,6 +168,7 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     items = unfolded(statement, items, side.frame)
     clauses = peruser.Clauses(*rest[:3])
     if isinstance(side, Open) and side.released is None:
+        side, test = _seated(statement, side, test, inside)
         rows = _several(statement, side, items, clauses, test, distinct)
         if rows is None:
             rows = _public(statement, side, _items(statement, _spelled(statement, items, side.frame), scope), test, distinct, scope)
@@ -251,7 +253,7 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     """The subquery of EXISTS or IN. Its rows count once, so that DISTINCT says nothing."""
     while isinstance(node, exp.Subquery):
         (node,) = take(node, "this")
-    if not semi.plain(node) or (_releases(node, env) and not semi.reads_outside(node)):
+    if not semi.plain(node) or _of_all(node, env) or (_releases(node, env) and not semi.reads_outside(node)):
         try:
             side = env.lists.listed(statement, node, env, 0) if env.lists is not None and _releases(node, env) else query(statement, node, env)
         except Refused as wrong:
@@ -262,6 +264,8 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
     inside = env.within(statement, clause)
     test = None if where is None else take(where, "this")[0]
     side = tables(statement, first, joins or (), test, inside, node)
+    if isinstance(side, Open) and side.released is None:
+        side, test = _seated(statement, side, test, inside)
     spelled, nodes = _spelled(statement, unfolded(statement, items, side.frame), side.frame), conjunct_nodes(test)
     if isinstance(side, Bound):
         seat = seats(statement, inside, side, outer)
@@ -276,25 +280,41 @@ def _inner(statement: Statement, node: exp.Expr, outer: Scope, env: Env) -> semi
         _check_kept(statement, side, first)
         side = kept(statement, side, own, inside)
     elif own:
-        side = _public_rows(statement, side, own, scope)
+        side = narrowed(statement, side, own, scope)
         scope = scope.over(side.frame)
         values = tuple(value for _, _, value in _items(statement, _spelled(statement, items, side.frame), scope))
     return semi.Inner(side, values, across, scope)
+
+
+def _of_all(node: exp.Expr, env: Env) -> bool:
+    """Whether the subquery is one row of aggregates of public rows."""
+    own = (below for item in peek(node, "expressions") for below in item.walk(prune=lambda one: isinstance(one, exp.Query)))
+    return env.lists is not None and env.lists.open(node, env) and any(map(is_aggregate, own))
 
 
 def _releases(node: exp.Expr, env: Env) -> bool:
     return env.lists is not None and env.lists.releases(node, env)
 
 
+def _seated(statement: Statement, side: Open, test: exp.Expr | None, env: Env) -> tuple[Open, exp.Expr | None]:
+    """Public rows and what WHERE asks of them, subqueries over public tables as columns."""
+    return (side, None) if test is None else seated_where(statement, side, test, env, _below(statement, env))
+
+
 def seats(statement: Statement, env: Env, side: Bound, outer: Scope | None = None) -> Seats:
     """The rows, to which values of subqueries become columns."""
+    return Seats(statement, side, env, _below(statement, env), outer)
+
+
+def _below(statement: Statement, env: Env) -> Below:
+    """Who reads what a subquery holds."""
 
     def read(node: exp.Select) -> Side:
         clause, first, joins, test = take(node, "with_", "from_", "joins", "where", "expressions", "distinct")[:4]
         inside = env.within(statement, clause)
         return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], inside, node)
 
-    return Seats(statement, side, env, Below(read, partial(_once, statement, env), partial(_inside, statement, env)), outer)
+    return Below(read, partial(_once, statement, env), partial(_inside, statement, env))
 
 
 def _once(statement: Statement, env: Env, node: exp.Expr) -> Side:
@@ -303,18 +323,6 @@ def _once(statement: Statement, env: Env, node: exp.Expr) -> Side:
 
 def _inside(statement: Statement, env: Env, node: exp.Expr, outer: Scope) -> semi.Inner:
     return _inner(statement, node, outer, env)
-
-
-def _public_rows(statement: Statement, side: Open, nodes: Sequence[exp.Expr], scope: Scope) -> Open:
-    """The rows of a public relation for which the conditions hold, under the same names."""
-    if side.released is not None:
-        message = "conditions on released rows alone do not stand beside those on the rows outside"
-        raise statement.refuse("RELEASED_JOIN", message, nodes[0], "these in a subquery of FROM, (SELECT .. FROM .. WHERE ..) AS r")
-    for node in nodes:
-        condition(node, scope, "WHERE")
-    items = [(c.name, c, c) for c in side.columns]
-    made = public.selected(statement, side, items, exp.and_(*nodes), False, 0)
-    return replace(made, frame=substituted(side.frame, dict(zip(side.columns, made.columns, strict=True))))
 
 
 def _check_kept(statement: Statement, side: Bound, first: exp.Expr) -> None:

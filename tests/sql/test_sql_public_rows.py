@@ -34,8 +34,39 @@ ANSWERED = (
     f"{N}JOIN (SELECT MAX(item) AS item FROM marks) USING (item)",
     f"SELECT r.item, k.n FROM ({BY_ITEM}) AS r JOIN ({COUNTED}) AS k USING (item) ORDER BY 1",
 )
+WIDE = "(SELECT MAX(size) / 2 FROM marks)"
+NESTED = (  # conditions of a public table's rows on rows of public tables
+    "item IN (SELECT item FROM early)",
+    "item NOT IN (SELECT item FROM marks WHERE size > 9)",
+    "item NOT IN (SELECT item FROM marks)",
+    "NOT item IN (SELECT item FROM marks WHERE item IS NOT NULL AND size > 8)",
+    "UPPER(item) IN (SELECT UPPER(item) FROM marks WHERE side = 'x') OR size > 8",
+    "EXISTS (SELECT 1 FROM early e WHERE e.item = k.item)",
+    "NOT EXISTS (SELECT 1 FROM early e WHERE e.item = k.item AND k.size > 3)",
+    "EXISTS (SELECT 1 FROM marks WHERE size > 9)",
+    "EXISTS (SELECT 1 FROM marks WHERE size > 99)",
+    f"size > {WIDE}",
+    f"NOT size > {WIDE} OR item IS NULL",
+    "(item, size) IN (SELECT item, size FROM marks WHERE side = 'x')",
+    "size IN (SELECT MAX(size) FROM marks)",
+    "size IN (SELECT m.size FROM marks m WHERE m.item = k.item AND m.size > 4)",
+    f"item IN (SELECT item FROM marks WHERE size > {WIDE} AND side IN (SELECT MIN(side) FROM marks))",
+)
+PLACES = (
+    f"{N}JOIN (SELECT DISTINCT item FROM marks k WHERE {{}}) USING (item)",
+    f"{N}WHERE item IN (SELECT item FROM marks k WHERE {{}})",
+    f"{N}o WHERE EXISTS (SELECT 1 FROM marks k WHERE k.item = o.item AND ({{}}))",
+    f"{N}WHERE amount > 10 * (SELECT COUNT(*) FROM marks k WHERE {{}})",
+)
+NAMED = tuple(PLACES[i % 4].format(test) for i, test in enumerate(NESTED))
 LISTS, LISTED = (f"UNNEST({[*range(4000)]}) AS a(x){between} range(0, 4000) AS b(x)" for between in (",", " JOIN"))
 REFUSED = {
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item FROM marks WHERE item IN (SELECT item FROM orders)) USING (item)": "IN_SUBQUERY",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item FROM marks k WHERE EXISTS (SELECT 1 FROM orders o WHERE o.item = k.item)) USING (item)": "EXISTS",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT item FROM marks WHERE size > (SELECT AVG(amount) FROM orders)) USING (item)": "SCALAR_SUBQUERY",
+    f"{N}WHERE item IN (SELECT item FROM marks WHERE item IN (SELECT item FROM marks WHERE item IN (SELECT item FROM orders)))": "IN_SUBQUERY",
+    f"{N}WHERE item IN (SELECT item FROM marks k WHERE size > (SELECT MAX(size) FROM marks m WHERE m.side = k.side))": "CORRELATED_VALUE",
+    f"{N}WHERE amount IN (SELECT size FROM marks WHERE size IN (SELECT a.x FROM {LISTS} WHERE a.x + b.x < 0))": "PUBLIC_TOO_LARGE",
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, size / (SELECT MAX(size) FROM marks) AS r FROM marks) AS k USING (item)": "SCALAR_SUBQUERY",
     "SELECT COUNT(*) FROM orders JOIN (SELECT item, size FROM marks GROUP BY item) USING (item)": "NOT_GROUPED",
     "SELECT COUNT(*) FROM orders WHERE item IN (SELECT item FROM marks LIMIT 2)": "LIMIT_IN_SUBQUERY",
@@ -68,7 +99,7 @@ def con(folder: Path) -> Iterator[dpquery.Connection]:
         yield found
 
 
-@pytest.mark.parametrize("sql", ANSWERED)
+@pytest.mark.parametrize("sql", [*ANSWERED, *NAMED, f"{N}WHERE item IN (SELECT MAX(item) FROM marks)"])
 def test_without_noise_it_is_the_plain_engines_answer(con: dpquery.Connection, folder: Path, sql: str) -> None:
     agrees(con, folder, sql)
 
