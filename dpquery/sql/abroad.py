@@ -141,7 +141,9 @@ def _by_calendar(node: exp.Expr) -> bool:
 
 _ZERO = Difference(_from_zero, "a text starts at 1 here, and place 0 is taken for 1", "SUBSTR(s, 1, ..)")
 _NEGATIVE = Difference(_backwards, "a negative length means something else than in DuckDB", "SUBSTR, with places from the front")
-_SUNDAY = Difference(_named("dayofweek", "dow"), "Sunday is day 1 here, day 0 in DuckDB", "dialect duckdb, or EXTRACT(DAYOFYEAR FROM d) and the like")
+_SUNDAY = Difference(
+    _named("dayofweek", "dow"), "Sunday is day 1 here, day 0 in DuckDB", "EXTRACT(ISODOW FROM d), Monday is day 1 and Sunday 7; or dialect duckdb"
+)
 _SECOND = Difference(_named("second", "seconds"), "seconds have a fraction here, none in DuckDB", "EXTRACT(EPOCH FROM t), or dialect duckdb")
 
 DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {

@@ -22,6 +22,7 @@ class Answer(NamedTuple):
 
 _QUANTILE = Answer("QUANTILE", "is not available", "QUANTILE_CONT(x, 0.25) for each quantile: those of the same values are paid for once")
 _VARIANCE = Answer("VARIANCE", "is not available", "VAR_POP(x), or STDDEV(x)")
+_ENTROPY = Answer("VARIANCE", "is not available", "COUNT(*) with GROUP BY x: it follows from how many there are of each")
 _PAIR = Answer("CORRELATION", "is not available", "COVAR_POP(y, x) / VAR_POP(x) for the slope, CORR(y, x)")
 _LIST = Answer("ARRAY_AGG", "would return raw rows", "COUNT(*), SUM(x) or AVG(x) for each group")
 _BINS = Answer(
@@ -51,7 +52,8 @@ BY_CLASS: dict[type[exp.Expr], Answer] = {
 BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("arg_max_null", "arg_min_null", "arg_max_nulls_last", "arg_min_nulls_last", "arbitrary"), _PICK),
     **dict.fromkeys(("mad", "reservoir_quantile"), _QUANTILE),
-    **dict.fromkeys(("sem", "entropy", "kurtosis_pop"), _VARIANCE),
+    **dict.fromkeys(("sem", "kurtosis_pop"), _VARIANCE),
+    "entropy": _ENTROPY,
     **dict.fromkeys(("histogram", "histogram_exact", "numeric_histogram", "histogram_numeric"), _BINS),
     **dict.fromkeys(("approx_most_frequent", "lttb", "combine_aggr", "variant_group_object"), _LIST),
     **dict.fromkeys(("bitstring_agg",), _BITS),
