@@ -10,6 +10,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import assert_never
 
+from dpquery.plan.beside import Beside
 from dpquery.plan.leading import Leading
 from dpquery.plan.rel import Private, Public
 from dpquery.plan.scalar import Column, Interval, Scalar
@@ -255,6 +256,7 @@ class KeySource:
     but these columns (or these keys' expressions): a key for which one is not true is left out. `whole` says that no row of the statement can
     have another key (for want of NULLs in them, neither can those of a public table). With `image`, a column and an expression of it, the literals
     are values of that column, and the keys those of the expression, that of NULL included where it is not NULL; `prune` reads the column.
+    `beside` are further public relations that `prune` and `columns` may read.
     """
 
     positions: tuple[int, ...]
@@ -265,6 +267,7 @@ class KeySource:
     prune: tuple[Scalar, ...] = ()
     whole: bool = False
     image: tuple[Column, Scalar] | None = None
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
