@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -20,7 +18,7 @@ CREATE TABLE orders AS SELECT i AS order_id, 1 + (i * i) % 59 AS user_id, (i * 3
 """
 SCHEMA = """
 dataset: automatic
-source: {engine: duckdb, path: automatic.duckdb}
+source: {engine: duckdb, path: data.duckdb}
 privacy_unit: users.user_id
 BUDGET
 tables:
@@ -57,27 +55,6 @@ ANSWERED = (
     "{} count(*) AS n FROM users LEFT JOIN orders USING (user_id) WHERE order_id IS NULL OR k > 2",
     "{} sum(q) AS s FROM orders WHERE q > 100",
 )
-
-
-def make(folder: Path, budget: str) -> dpquery.Connection:
-    with duckdb.connect(str(folder / "automatic.duckdb")) as con:
-        con.execute(TABLES)
-    schema = folder / "automatic.yaml"
-    schema.write_text(SCHEMA.replace("BUDGET", budget))
-    dpquery.create_ledger(schema)
-    return dpquery.connect(schema)
-
-
-@pytest.fixture(scope="module")
-def free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("free"), FREE) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("ordinary"), ORDINARY) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize("text", ANSWERED)

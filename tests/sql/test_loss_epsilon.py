@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import duckdb
 import pytest
 
@@ -17,7 +14,7 @@ CREATE TABLE orders AS SELECT i AS order_id, 1 + (i * i) % 59 AS user_id, i % 9 
 """
 SCHEMA = """
 dataset: losing
-source: {engine: duckdb, path: losing.duckdb}
+source: {engine: duckdb, path: data.duckdb}
 privacy_unit: users.user_id
 BUDGET
 contribution: {max_groups_contributed: 10, max_rows_per_group: 2}
@@ -45,27 +42,6 @@ ASKED: dict[str, tuple[str, str]] = {
     "sum(-q)": ("least(s, 16)", "s"),
 }
 """Aggregates, what a unit of n rows (s in all, c of clamped ones) brings, and what it does under bounds ten times as wide."""
-
-
-def make(folder: Path, budget: str) -> dpquery.Connection:
-    with duckdb.connect(str(folder / "losing.duckdb")) as con:
-        con.execute(TABLES)
-    schema = folder / "losing.yaml"
-    schema.write_text(SCHEMA.replace("BUDGET", budget))
-    dpquery.create_ledger(schema)
-    return dpquery.connect(schema)
-
-
-@pytest.fixture(scope="module")
-def free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("free"), FREE) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("ordinary"), ORDINARY) as connection:
-        yield connection
 
 
 def lost(shown: str, whole: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 import duckdb
@@ -24,7 +23,7 @@ CREATE TABLE orders AS SELECT i AS order_id, 1 + (i * i) % 59 AS user_id, i % 7 
 """
 SCHEMA = """
 dataset: raced
-source: {engine: duckdb, path: raced.duckdb}
+source: {engine: duckdb, path: data.duckdb}
 privacy_unit: users.user_id
 BUDGET
 tables:
@@ -47,27 +46,6 @@ ANSWERED = (
     ),
     (f"SELECT {N} FILTER (WHERE k > 0) AS n, 2 * {S} AS s FROM orders", "SELECT count(*) FILTER (WHERE k > 0), 2 * sum(q) FROM orders"),
 )
-
-
-def make(folder: object, budget: str) -> dpquery.Connection:
-    with duckdb.connect(f"{folder}/raced.duckdb") as con:
-        con.execute(TABLES)
-    with open(f"{folder}/raced.yaml", "w") as schema:
-        schema.write(SCHEMA.replace("BUDGET", budget))
-    dpquery.create_ledger(f"{folder}/raced.yaml")
-    return dpquery.connect(f"{folder}/raced.yaml")
-
-
-@pytest.fixture(scope="module")
-def free(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("free"), FREE) as connection:
-        yield connection
-
-
-@pytest.fixture(scope="module")
-def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dpquery.Connection]:
-    with make(tmp_path_factory.mktemp("ordinary"), ORDINARY) as connection:
-        yield connection
 
 
 @pytest.mark.parametrize(("text", "same"), ANSWERED)
