@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fresh
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpquery.engine import asking, capping, create_ledger, feeding, open_session, profile
+from dpquery.engine import asking, capping, feeding, profile
 from dpquery.engine.session import Session
 from dpquery.mechanisms import SystemBits
 from dpquery.release import answer, noise
@@ -68,12 +69,7 @@ def opened(folder: Path, made: tuple[np.ndarray, np.ndarray]) -> Session:
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table({"user_id": made[0], "amount": made[1]}), folder / "orders.parquet")
     pq.write_table(pa.table({"id": np.arange(1, USERS + 1)}), folder / "buyers.parquet")
-    schema = folder / "auto.yaml"
-    schema.write_text(SCHEMA)
-    for old in folder.glob("*.ledger*"):
-        old.unlink()
-    create_ledger(schema)
-    return open_session(schema)
+    return fresh.session(folder / "auto.yaml", SCHEMA)
 
 
 def drawn(session: Session, sql: str, draws: int, epsilon: str) -> tuple[list[float], list[float]]:

@@ -16,10 +16,10 @@ from statistics import median
 from time import perf_counter
 
 import duckdb
+import fresh
 import numpy as np
 from auto_bounds import drawn, errors
 
-from dpquery.engine import create_ledger, open_session
 from dpquery.engine.session import Session
 
 ROOT = Path(__file__).parents[1]
@@ -62,12 +62,8 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     if not (args.folder / "tpch.duckdb").exists():
         tpch(args.folder, args.scale)
-    schema = args.folder / "joins.yaml"
-    schema.write_text((ROOT / "schemas/tpch.yaml").read_text().replace(*BUDGET).replace("timeout: 60", "timeout: 900"))
-    for old in args.folder.glob("*.ledger*"):
-        old.unlink()
-    create_ledger(schema)
-    session = open_session(schema)
+    schema = (ROOT / "schemas/tpch.yaml").read_text().replace(*BUDGET).replace("timeout: 60", "timeout: 900")
+    session = fresh.session(args.folder / "joins.yaml", schema)
     print("| question | bounds | true answer | median error | 95th percentile | RMSE | bias | caps in 90 % of draws | seconds | plain | times |")
     print("|---" * 11 + "|", flush=True)
     with duckdb.connect(str(args.folder / "tpch.duckdb"), read_only=True, config={"threads": THREADS}) as con:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import fresh
 import numpy as np
 
-from dpquery.engine import asking, create_ledger, open_session
+from dpquery.engine import asking
 from dpquery.mechanisms import SystemBits, deviation
 from dpquery.release import noise
 
@@ -36,12 +37,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--draws", type=int, default=20)
     args = parser.parse_args()
-    schema = args.folder / "selection.yaml"
-    schema.write_text(SCHEMA)
-    for old in args.folder.glob("*.ledger*"):
-        old.unlink()
-    create_ledger(schema)
-    session = open_session(schema)
+    session = fresh.session(args.folder / "selection.yaml", SCHEMA)
     print("| max_groups_contributed | asked | noise | groups shown, mean (least to most) | deviation of a value's noise |")
     print("|---|---|---|---|---|", flush=True)
     for cap in CAPS:

@@ -10,8 +10,9 @@ from math import log, log1p
 
 from dpquery.aggregates import race
 from dpquery.mechanisms import Noise, half_width
-from dpquery.plan.release import Aggregate, Clamp, Mechanism, Part, Release
+from dpquery.plan.release import Aggregate, Mechanism, Release
 from dpquery.privacy import Priced
+from dpquery.privacy.contribution import cell_bound
 from dpquery.values.noisy import Noisy
 
 GRID = [k / 64 for k in range(1, 64)]  # where the bound on sums of noises is looked for, as a part of where it ends
@@ -42,15 +43,10 @@ def raced(aggregate: Aggregate) -> bool:
 def winners(aggregate: Aggregate, release: Release, noisy: Noisy, priced: Priced) -> Mapping[Fraction | None, int]:
     """In how many groups each cap won; None: in so many none assured anything above 0."""
     noises = [priced.noises[place] for place in aggregate.parts]
-    ends = [_end(release.table.parts[place]) * aggregate.step for place in aggregate.parts]
+    ends = [cell_bound(release.table.parts[place]).high * aggregate.step for place in aggregate.parts]
     won = race.won([noisy.sums[place] for place in aggregate.parts], noises)
     found = Counter(None if one is None else ends[one] for one in won)
     return dict(sorted(found.items(), key=lambda item: (item[0] is None, item[0] or 0)))
-
-
-def _end(part: Part) -> int:
-    """The cap of a part of a race."""
-    return part.cell.high if isinstance(part.cell, Clamp) else 1
 
 
 def best(aggregate: Aggregate, noisy: Noisy, priced: Priced, doubt: Fraction) -> Total:

@@ -466,6 +466,16 @@ ABOVE = {
 }
 
 
+def refused_or_plain(con: dpquery.Connection, folder: Path, sql: str, code: str) -> None:
+    """Refused with this code, at a place, before the charge; where there is none the answer is plain SQL's."""
+    if code:
+        with pytest.raises(Refused) as refused:
+            con.explain(sql)
+        assert (refused.value.code, refused.value.position is None) == (code, False)
+    else:
+        agrees(con, folder, sql)
+
+
 @pytest.mark.parametrize("join", ABOVE)
 def test_public_tables_that_multiply_above_the_noise_are_refused_before_the_charge(
     join: str, con: dpquery.Connection, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -474,12 +484,7 @@ def test_public_tables_that_multiply_above_the_noise_are_refused_before_the_char
     for name in ("ALL", "FEW"):
         monkeypatch.setattr(pairs, name, rows)
     sql = f"WITH r AS ({BY_ITEM} HAVING item IN ('a', 'b', 'z')) SELECT COUNT(*) AS n FROM {join}"
-    if ABOVE[join]:
-        with pytest.raises(Refused) as refused:
-            con.explain(sql)
-        assert (refused.value.code, refused.value.position is None) == (ABOVE[join], False)
-    else:
-        agrees(con, folder, sql)
+    refused_or_plain(con, folder, sql, ABOVE[join])
 
 
 OPTIONS = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) AVG(m) FROM "
@@ -527,12 +532,7 @@ def test_rows_that_noise_decides_on_count_all_before_the_charge(
     for name in ("ALL", "FEW"):
         monkeypatch.setattr(pairs, name, rows * rows)
     sql = f"WITH r AS ({BY_ITEM}) SELECT COUNT(*) AS n FROM {join}"
-    if UNSURE[join]:
-        with pytest.raises(Refused) as refused:
-            con.explain(sql)
-        assert (refused.value.code, refused.value.position is None) == (UNSURE[join], False)
-    else:
-        agrees(con, folder, sql)
+    refused_or_plain(con, folder, sql, UNSURE[join])
 
 
 MANY = 70  # more than the relations that a statement may name
