@@ -16,7 +16,8 @@ def due(accounts: Mapping[str, Account], free: bool, moment: int) -> Iterator[Ma
     """B4. The entries that say which periods begin at `moment` (in seconds of Unix time), and for which there is no room.
 
     Each boundary that was passed takes one more cap of its account out of what is left, in the order of time, then of names; a boundary at which
-    nothing is left is passed for good, but for the last one, which is tried again. `free`: nothing is reserved.
+    nothing is left is passed for good, but for the last one, which is tried again, though never before its time by the clock. `free`: nothing is
+    reserved.
 
     Given   an account whose cap renews: each period's charges alone are tested against the cap, as in B1, at the one delta_conv.
     Claim   the answers of a period are DP at the largest cap of that period; all answers of all analysts stay DP at the data set's largest cap,
@@ -37,7 +38,7 @@ def due(accounts: Mapping[str, Account], free: bool, moment: int) -> Iterator[Ma
                 yield _renewed(key, number, number - begun_before)
         return
     room, taken, begun, full = Unreserved(accounts), Counter[str](), dict[str, int](), set[str]()
-    for _, key, number in heapq.merge(*(_boundaries(renewing[key], ahead[key]) for key in sorted(renewing))):
+    for _, key, number in heapq.merge(*(_boundaries(renewing[key], ahead[key], moment) for key in sorted(renewing))):
         if key in full:
             continue
         if room.takes(renewing[key]):
@@ -102,10 +103,11 @@ def _within(limit: Limit, most: Limit) -> bool:
     return limit.epsilon <= most.epsilon and limit.delta <= most.delta
 
 
-def _boundaries(account: Account, ahead: int) -> Iterator[tuple[int, str, int]]:
-    """When each period began that was not counted yet, and its number; first, the last one again where it found no room."""
+def _boundaries(account: Account, ahead: int, moment: int) -> Iterator[tuple[int, str, int]]:
+    """When each period began that was not counted yet, and its number; first, the last one again where it found no room, and not where the clock was
+    set back since to before it began (what begins before its time is taken for forged: `audit`)."""
     periods = _periods(account)
-    if periods.lapsed and ahead <= periods.number:
+    if periods.lapsed and ahead <= periods.number and begins(periods, periods.number) <= moment:
         yield 0, account.key, periods.number
     for number in range(periods.number + 1, ahead + 1):
         yield begins(periods, number), account.key, number

@@ -152,15 +152,21 @@ class World:
         """The same, a group counting as a whole."""
         return plus(self.accounts["carol"].reserved, most(self.held(TEAM), self.accounts[TEAM].cap))
 
-    def fits(self) -> bool:
-        """Into the team's cap, and with all of that into the data set's: others cannot take what is set aside for a group."""
-        return within(self.held(TEAM), self.accounts[TEAM].cap) and within(self.allotted(), self.accounts[WHOLE].cap)
+    def fits(self, name: str) -> bool:
+        """A member's into the team's cap, and anyone's with all of that into the data set's: others cannot take what is set aside for a group. (The
+        team's cap may have been lowered below what its members hold: of them nobody grows then, but others may.)"""
+        member = self.accounts[name].group is not None
+        return (not member or within(self.held(TEAM), self.accounts[TEAM].cap)) and within(self.allotted(), self.accounts[WHOLE].cap)
 
     def pass_time(self, now: Fraction) -> None:
         """Boundary by boundary, in the order of time."""
         renewing = {name: one for name, one in self.accounts.items() if one.days is not None}
         ahead = {name: max(one.number, int((now - one.since) // (one.days or 1))) for name, one in renewing.items()}
-        due = [(Fraction(-1), name, one.number) for name, one in renewing.items() if one.lapsed and ahead[name] == one.number]
+        due = [
+            (Fraction(-1), name, one.number)
+            for name, one in renewing.items()
+            if one.lapsed and ahead[name] == one.number and one.since + one.number * (one.days or 0) <= now
+        ]
         for name, one in renewing.items():
             due += [(one.since + n * (one.days or 0), name, n) for n in range(one.number + 1, ahead[name] + 1)]
         full: set[str] = set()
@@ -184,7 +190,7 @@ class World:
         one.recapped(base, cap[2], now)
         if self.free or lower:
             return True
-        return within(self.allotted(), self.accounts[WHOLE].cap) if name == TEAM else one.reserved == before or self.fits()
+        return within(self.allotted(), self.accounts[WHOLE].cap) if name == TEAM else one.reserved == before or self.fits(name)
 
     def grant(self, name: str, more: Pair) -> bool:
         one = self.accounts[name]
@@ -195,7 +201,7 @@ class World:
             return True
         if name == TEAM:
             return within(self.allotted(), self.accounts[WHOLE].cap)
-        return one.reserved == before or self.fits()
+        return one.reserved == before or self.fits(name)
 
     def charge(self, name: str, price: Price, again: bool = False) -> bool:
         """Whether the price is paid: by the analyst, the group and, but for an answer that is shown `again`, the data set."""

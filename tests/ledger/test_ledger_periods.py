@@ -108,6 +108,20 @@ def test_a_lapsed_period_begins_when_there_is_room(shop: Shop, clock: Clock) -> 
     assert raised.verify() == ()
 
 
+def test_a_lapsed_period_waits_for_its_time_where_the_clock_was_set_back(shop: Shop, clock: Clock) -> None:
+    """There is room again before its time has come again: had it begun, the log would say that it began too early, and be taken for forged."""
+    opened = shop.begin(budget=("1", "0"), analysts={"alice": ("1", "0", 30)})
+    clock.day = 35
+    opened.balance("alice")
+    clock.day = 20
+    opened.grant(Kind.DATASET, "dataset", limit("1"), "a new agreement")
+    for day, begun in ((20, []), (29.9, []), (30, [("alice", 1, 1)])):
+        clock.day = day
+        opened.balance("alice")
+        assert opened.verify() == ()
+        assert renewals(opened) == [("alice", 1, None), *begun]
+
+
 def test_a_new_account_cannot_have_what_periods_took(shop: Shop, clock: Clock) -> None:
     renewing = {"alice": ("1", "0", 30)}
     opened = shop.begin(budget=("4", "0"), analysts=renewing)

@@ -30,7 +30,7 @@ def test_two_processes_race_for_the_last_share(shop: Shop) -> None:
     shop.begin(budget=("1", "0")).charge("default", laplace("0.5"), {})
     shop.close()
     granted = crew("race", shop, 2, 1, "0.5")
-    assert sorted(granted) == [0, 1]  # type: ignore[call-overload]
+    assert sorted(granted, key=str) == [0, 1]  # type: ignore[call-overload]
     opened = shop.open(shop.schema(budget=("1", "0")))
     assert opened.balance("default").spent.epsilon == 1
     assert opened.verify() == ()
@@ -40,7 +40,7 @@ def test_two_processes_race_for_the_last_share(shop: Shop) -> None:
 def test_fifty_processes_at_a_tenth_of_the_cap(shop: Shop) -> None:
     opened = shop.begin(budget=("1", "0"))
     granted = crew("race", shop, 50, 1, "0.1")
-    assert sorted(granted) == [0] * 40 + [1] * 10  # type: ignore[call-overload]
+    assert sorted(granted, key=str) == [0] * 40 + [1] * 10  # type: ignore[call-overload]
     assert opened.balance("default").spent.epsilon == 1
     assert opened.verify() == ()
     assert [line.event for line in opened.entries()].count("refused") == 40
