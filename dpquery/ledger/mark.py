@@ -19,6 +19,7 @@ NONE: Final[Head] = (0, "00" * 32)
 LINE: Final = r"(?:head ([0-9]{16}) ([0-9a-f]{64})\n)"
 LONGEST: Final = 10_000  # bytes of an id file that are read
 PAUSE: Final = 0.002  # seconds: another process writes a mark in far less
+TRIES: Final = 25  # where many processes move it, one after the other, it may be read in the middle of that several times
 _END: Final = re.compile(rf"{LINE}?\Z".encode())
 
 
@@ -43,13 +44,13 @@ class Mark:
 
     def lost(self, holds: Callable[[Head], bool]) -> Head | None:
         """The head that it names, if the log does not hold that; None where all is well. To be called while nobody else writes."""
-        head = self.head()
-        if head in (NONE, self._known) or holds(head):
-            self._known = head
-            return None
-        time.sleep(PAUSE)  # it may have been read while another process wrote it
-        again = self.head()
-        return None if again != head and holds(again) else again
+        for _ in range(TRIES):
+            head = self.head()
+            if head in (NONE, self._known) or holds(head):
+                self._known = head
+                return None
+            time.sleep(PAUSE)  # it may have been read while another process wrote it
+        return head
 
     def move(self, head: Head) -> None:
         """It names this line from now on, after `lost` was asked. A mark without such a line gets one, by a new file in its place."""

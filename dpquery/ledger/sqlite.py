@@ -104,10 +104,10 @@ class SqliteStore:
     def begin(self) -> Tables:
         """A transaction of the only writer. Whoever holds the gate tries alone."""
         with _faults():
-            connection = self._forgetful()
-            if not self._gate.passed():
-                raise Busy(0.0005)
             try:
+                connection = self._forgetful()
+                if not self._gate.passed():
+                    raise Busy(0.0005)
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 if _code(error) in LOCKED:

@@ -228,6 +228,19 @@ def test_a_child_of_a_process_that_had_no_connection_makes_its_own(shop: Shop) -
     assert (store._process, store._inherited) == (os.getpid(), [])
 
 
+def test_a_writer_that_cannot_connect_yet_tries_again(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first transaction after a fork, while another process tidies the write-ahead log away."""
+    store = (opened := shop.begin())._store
+    assert isinstance(store, sqlite.SqliteStore)
+    store.close()
+    busy, connect = sqlite3.OperationalError("database is locked"), sqlite._connect
+    busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    answers = [raising(busy), raising(busy), connect]
+    monkeypatch.setattr(sqlite, "_connect", lambda path: answers.pop(0)(path))
+    opened._store.write(lambda tx: tx.head())
+    assert answers == []
+
+
 def test_errors_of_sqlite_outside_a_transaction_are_faults_too() -> None:
     busy = sqlite3.OperationalError("database is locked")
     busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
