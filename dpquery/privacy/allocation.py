@@ -86,12 +86,14 @@ def _weighed(release: Release, power: int) -> tuple[Fraction, ...]:
         for part in parts:
             weights[part] += Fraction(1, len(parts))
     roots, others = [_root(weight, power) for weight in weights], sum(map(bool, own))
-    first, whole = _root(Fraction(others), power), others << FINE
-    found = [Fraction(root, sum(roots)) if root else Fraction(0) for root in roots]
     if selecting is None:
-        return tuple(found)
-    rest = Fraction(whole, whole + first) if others else Fraction(0)
-    return tuple(1 - rest if part == selecting else share * rest for part, share in enumerate(found))
+        return tuple(Fraction(root, sum(roots)) for root in roots)
+    if not others:
+        return (Fraction(1),)  # the count that selects is the only part
+    first, rest = _root(Fraction(others), power), others << FINE
+    return tuple(
+        Fraction(first, rest + first) if part == selecting else Fraction(root * rest, sum(roots) * (rest + first)) for part, root in enumerate(roots)
+    )
 
 
 def _root(weight: Fraction, power: int) -> int:

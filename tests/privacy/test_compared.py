@@ -159,7 +159,7 @@ def test_no_cap_is_needed_but_one_that_the_statement_wrote_is_kept() -> None:
 
 @pytest.mark.parametrize("bounding", [GroupCap(3, Idle.COMPARED), GroupCap(3), RowWeights(2)])
 def test_groups_that_nobody_listed_are_not_compared(bounding: Bounding) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=r"^groups are compared by one integer each, and listed$"):
         sensitivities(Enforced(bounding, (CellBound(0, 1, led=True),), None, keyed=True), ADD)
     with pytest.raises(Fault):
         release(keys=None)

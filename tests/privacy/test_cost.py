@@ -26,7 +26,7 @@ from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.release import Ask, CellBound, Choosing, Enforced, GroupCap, Key, Mechanism, PrivateKeys, Release, RowWeights, Units
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, Priced, bound, calibrate, enforced, reprice, sensitivities
-from dpquery.privacy.allocation import shares
+from dpquery.privacy.allocation import FINE, _root, shares
 from dpquery.privacy.cost import NEARLY, USUAL, delta_split, epsilon_of, kept, rho_of, within
 from dpquery.values.types import STRING, Adjacency
 
@@ -219,6 +219,29 @@ def test_shares_of_plain_sql_err_least(in_rho: bool, power: int) -> None:
     for i, j in ((0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)):
         moved_ = [share + ((at == i) - (at == j)) * Fraction(1, 50) for at, share in enumerate(found)]
         assert error(moved_) > error(found)
+
+
+@pytest.mark.lemma("P7")
+def test_shares_of_plain_sql_are_those_of_roots_to_ten_bits() -> None:
+    """Exact, so that a price is the same on every machine."""
+    made = release(ask("mean"), ask("total", 1))
+    assert shares(made, price(plain=True), in_rho=True) == (Fraction(724, 2472), Fraction(724, 2472), Fraction(1024, 2472))
+    assert shares(made, price(plain=True), in_rho=False) == (Fraction(812, 2648), Fraction(812, 2648), Fraction(1024, 2648))
+    for power, weight in ((p, Fraction(top, under)) for p in (2, 3) for top in range(12) for under in range(1, 6)):
+        root = Fraction(_root(weight, power), 1 << FINE)
+        assert root**power <= weight < (root + Fraction(1, 1 << FINE)) ** power
+
+
+def test_parts_are_scaled_by_the_shares_of_what_their_noise_is_priced_in() -> None:
+    made = release(ask("mean"), ask("total", 1), groups=1)
+    for noise, in_rho in ((LAPLACE, False), (GAUSSIAN, True)):
+        asked = price(plain=True, noise=noise)
+        found = spent(made, asked)
+        wanted = shares(made, asked, in_rho=in_rho)
+        assert found.shares == wanted
+        assert wanted != shares(made, asked, in_rho=not in_rho)
+        costs = [rho_of(n, s) if in_rho else epsilon_of(n, s) or 0 for n, s in zip(found.noises, sensitivities(enforced(made), ADD), strict=True)]
+        assert [float(cost / sum(costs)) for cost in costs] == pytest.approx([float(share) for share in wanted], rel=1e-9)
 
 
 @pytest.mark.lemma("P7")

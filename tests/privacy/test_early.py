@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from random import Random
 
 import interpreter
@@ -17,7 +19,7 @@ from dpquery.plan.rel import CapRows, Compute, Join, Keep, Lookup, Match, Privat
 from dpquery.plan.release import Clamp, GroupCap, Idle, Key, One, Part, RowWeights, Units, UnitTable
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.privacy.early import early
-from dpquery.values.types import INTEGER
+from dpquery.values.types import BOOLEAN, INTEGER
 
 WORLD = rp.World(Random(5))
 USERS, ORDERS, REGIONS = WORLD.scan("users"), WORLD.scan("orders"), WORLD.public("regions")
@@ -44,6 +46,11 @@ def old(column: Column) -> Scalar:
     return call("is_null", column)
 
 
+def every(columns: Sequence[Column]) -> Scalar:
+    """A condition that reads all of these columns."""
+    return reduce(lambda one, other: call("and", one, other), map(old, columns))
+
+
 @pytest.mark.lemma("L26")
 def test_random_cells_made_before_the_join_are_those_made_after_it() -> None:
     seen = 0
@@ -67,6 +74,24 @@ def test_rows_of_the_sides_are_told_apart() -> None:
         assert early(table(rel)) is not None
     assert early(table(computed, read=NEW)) is not None
     assert early(table(regions(joined(), 1), key=REGIONS.columns[1])) is not None
+
+
+def test_what_reads_all_of_one_side_stands_on_it() -> None:
+    """A filter, a column, parts, keys and a condition of a lookup."""
+    flag = Column(991, "all", BOOLEAN)
+    ours, theirs = every(output(ORDERS)), every(output(USERS))
+    kept = early(table(Keep(joined(), ours)))
+    assert kept is not None
+    assert (kept.rows, kept.beside) == (Keep(ORDERS, ours), USERS)
+    made = early(table(Compute(joined(), ((flag, ours),)), where=flag))
+    assert made is not None
+    assert (made.rows, made.beside) == (Compute(ORDERS, ((flag, ours),)), USERS)
+    assert early(table(joined(), where=ours)) is not None
+    assert early(table(joined(), key=theirs)) is not None
+    met = Lookup(joined(), REGIONS, Join.INNER, call("and", call("eq", COUNTRY, REGIONS.columns[0]), theirs), 1)
+    found = early(table(met))
+    assert found is not None
+    assert (found.rows, found.beside) == (ORDERS, replace(met, input=USERS))
 
 
 def test_l26_what_reads_both_sides_is_joined_first() -> None:

@@ -189,6 +189,7 @@ def test_c16_a_cap_that_is_no_released_row_is_refused() -> None:
     assert isinstance(rel, Lookup)
     several = replace(rel, public=replace(rel.public, filled=Filling.KEYS))
     pair = replace(rel, public=replace(rel.public, columns=rel.public.columns * 2))
+    assert pair.public.filled is Filling.ROW
     for wrong in (ORDERS, several, pair):
         with pytest.raises(Fault) as caught:
             any_cap(replace(release, table=replace(release.table, input=wrong)))
