@@ -285,6 +285,7 @@ class Interleaving(RuleBasedStateMachine):
         assert fresh or {(one.charge, one.seen is not None) for one in found} == self.known(name, question)
         hit = next((one for one in map(self.answer, found) if serves(name, one, price, share)), None)
         if hit is not None and name in hit.seen:
+            self.door(which).balance(name)  # looking up begins no period, and the model has begun those that are due
             return
         expected = self.world.charge(name, price, again=hit is not None)
         try:
@@ -392,6 +393,7 @@ class Interleaving(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["alice", "bob"]), epsilon=st.booleans())
     def take_what_is_set_aside(self, name: str, epsilon: bool) -> None:
         """Whatever others were granted before, a member gets all that the team has left."""
+        self.door(0).balance(name)  # where nothing is left only time passes, for both
         self.world.pass_time(self.now)
         held, cap = self.world.held(TEAM), self.world.accounts[TEAM].cap
         rest = cap[0] - held[0] if epsilon else cap[1] - held[1]
