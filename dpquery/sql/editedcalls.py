@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, Remarked, left_out_behind, put
-from dpquery.sql.editedgroups import arguments, binned, cased, frequent, key_added, picked, unpivoted
+from dpquery.sql.editedgroups import arguments, binned, cased, frequent, item, key_added, picked, unpivoted
 from dpquery.sql.editedoptions import name_put
 from dpquery.sql.words import Edit, Words
 
 ENDS = {"MIN": "0.01", "MAX": "0.99"}
 TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({0} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {0})"}
+SPREADS = ("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP")
+DISTINCT = re.compile(r"\ADISTINCT\b\s*", re.IGNORECASE)
 FORMATTED = re.compile(r"([\w.\"]+)\s*,\s*'([^']*)'")
 MOMENTS = {
     **dict.fromkeys(("%Y-%m", "YYYY-MM", "yyyy-MM"), "date_trunc('month', {})"),
@@ -174,15 +176,43 @@ def grouped(place: Place) -> Iterator[str]:
     level, found, words = place.level, arguments(place.words, place.index), place.words
     if level is None or found is None or not found[0]:
         return
-    value = found[0][0]
+    value, close = DISTINCT.sub("", found[0][0]), _ordered(words, found[1])
     most = words.word(place.index) == "MODE"
     if not most:
-        month = f"date_trunc('month', {value})"
+        month, alone = f"date_trunc('month', {value})", item(place, level, close)
+        behind = words.stop(close)
+        name = "" if alone is None else place.text[behind : alone[1]]
         for key in (month, value) if "date_trunc" in place.instead else (value,):
-            yield words.with_edits((place.offset, words.stop(found[1]), f"{key}, COUNT(*) AS n"), key_added(words, level, key))
+            shown = (place.offset, behind if alone is None else alone[1], f"{key}{name}, COUNT(*) AS n")
+            yield words.with_edits(shown, key_added(words, level, key))
     elif level.end == len(words.tokens) and not {TokenType.ORDER_BY, TokenType.LIMIT} & level.clauses.keys():
-        text = words.with_edits((place.offset, words.stop(found[1]), value), key_added(words, level, value))
+        text = words.with_edits((place.offset, words.stop(close), value), key_added(words, level, value))
         yield f"{text} ORDER BY COUNT(*) DESC LIMIT 1"
+
+
+def _ordered(words: Words, close: int) -> int:
+    """The last word of a call, that of WITHIN GROUP (ORDER BY ..) behind it where it has that."""
+    opened = next((at for at in range(close + 1, close + 4) if words.kind(at) is TokenType.L_PAREN), None)
+    return close if opened is None or words.word(close + 1).split()[:1] != ["WITHIN"] else words.closing(opened) or close
+
+
+def of_each(*names: str) -> Change:
+    """How often each value there is, in place of one of these aggregates."""
+
+    def change(place: Place) -> Iterator[Remarked]:
+        if place.words.word(place.index) in names:
+            for text in grouped(place):
+                yield Remarked(text, "how many there are of each")
+
+    return change
+
+
+def days_counted(place: Place) -> Iterator[Remarked]:
+    """A moment of days as one of their numbers."""
+    if place.instead.startswith("the number of a day"):
+        call = place.words.cut(place.index, place.index + 1)
+        for text in call_put(place, f"{call}(date_diff('day', DATE '2000-01-01', {{0}}))"):
+            yield Remarked(text, "in days" if call.upper() in SPREADS else "in days since 2000-01-01")
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------
@@ -284,7 +314,7 @@ def filtered(place: Place) -> Iterator[str]:
 
 
 EDITS: dict[str, tuple[Change, ...]] = {
-    **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest,)),
+    **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest, of_each("ENTROPY"))),
     **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, grouped)),
     "PIVOT": (cased,),
     "NOT_A_SELECT": (unpivoted,),
@@ -295,7 +325,7 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "AGGREGATE_CLAUSE": (inside_left_out(TokenType.LIMIT, TokenType.HAVING),),
     "AGGREGATE_ORDER_BY": (inside_left_out(TokenType.ORDER_BY),),
     "DISTINCT_AGGREGATE": (distinct_left_out,),
-    "TYPE_MISMATCH": (truth, texts_counted),
+    "TYPE_MISMATCH": (truth, days_counted, texts_counted, of_each(*SPREADS)),
     "UNKNOWN_FUNCTION": (name_put, moment),
     "WRONG_ARGUMENTS": (kept_plain(f"COUNT(*) FILTER (WHERE {BOTH})"),),
     "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),

@@ -41,12 +41,12 @@ def arguments(words: Words, index: int) -> tuple[list[str], int] | None:
     return [words.cut(*part) for part in words.parts(call[0] + 1, call[1]) if part[0] < part[1]], call[1]
 
 
-def _item(place: Place, level: Level, close: int) -> Edit | None:
+def item(place: Place, level: Level, close: int) -> Edit | None:
     """From a call to the end of its item, alias and all, where it is an item of SELECT by itself."""
     words = place.words
-    item = next((one for one in words.items(level) if one[0] <= place.index < one[1]), None)
-    named = item is not None and item[1] in (close + 1, close + 2, close + 3) and item[0] == place.index
-    return (place.offset, words.stop(item[1] - 1), "") if named and item is not None else None
+    shown = next((one for one in words.items(level) if one[0] == place.index), None)
+    named = shown is not None and shown[1] in (close + 1, close + 2, close + 3)
+    return (place.offset, words.stop(shown[1] - 1), "") if named and shown is not None else None
 
 
 def key_added(words: Words, level: Level, key: str) -> Edit:
@@ -57,11 +57,11 @@ def key_added(words: Words, level: Level, key: str) -> Edit:
 
 def _counted(place: Place, level: Level, close: int, key: str, name: str = "", behind: str = "") -> Iterator[str]:
     """The key and how often it is found in place of the item."""
-    item = _item(place, level, close)
-    if item is not None:
+    shown = item(place, level, close)
+    if shown is not None:
         start, stop, text = key_added(place.words, level, name or key)
-        shown = f"{key} AS {name}" if name else key
-        yield place.words.with_edits((item[0], item[1], f"{shown}, COUNT(*) AS n"), (start, stop, text + behind))
+        called = f"{key} AS {name}" if name else key
+        yield place.words.with_edits((shown[0], shown[1], f"{called}, COUNT(*) AS n"), (start, stop, text + behind))
 
 
 def binned(place: Place) -> Iterator[str | Remarked]:
@@ -98,8 +98,8 @@ def picked(place: Place) -> Iterator[str]:
     word = words.word(place.index)
     if found is None or level is None or word not in PICKED or len(found[0]) != 2 or TAIL & level.clauses.keys():
         return
-    (value, by), item = found[0], _item(place, level, found[1])
-    if item is None:
+    (value, by), shown = found[0], item(place, level, found[1])
+    if shown is None:
         return
     sum_ = by if FOLDS.match(by) else f"SUM({by})"
     start, stop, key = key_added(words, level, value)

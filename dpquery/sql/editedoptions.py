@@ -17,6 +17,11 @@ LISTED = re.compile(r"""'([^']*)'|("(?:[^"]|"")+"|`[^`]+`)""")
 OPERATORS = (TokenType.EQ, TokenType.FARROW)
 CLAUSE = re.compile(r"WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*", re.IGNORECASE)
 LIMITED = re.compile(r"OPTIONS\((\w+ = 4)\)")
+SAMPLED = (
+    r"\s*\b(?:TABLESAMPLE|USING\s+SAMPLE|SAMPLE)\s*(?:(?!SAMPLE\b)[a-z]\w*\s*)?(?:\([^()]*\)|[\d.]+\s*(?:%|PERCENT\b|ROWS\b)?)"
+    r"(?:\s*\(\s*\w+\s*(?:,\s*\d+\s*)?\))?(?:\s*\b(?:REPEATABLE|SEED)\s*\([^()]*\))?"
+)  # how many, by which method, and from which seed
+TWICE = re.compile(r"\d+ columns are called '(\w+)'")
 ALIKE = 0.7  # how like a name is to the one that is meant for sure
 NUMBER = re.compile(r"(\w+\s*=>?\s*)'([0-9]*[.,]?[0-9]+)'", re.ASCII)
 
@@ -165,6 +170,21 @@ def table_named(place: Place) -> Iterator[str]:
         yield place.text[: place.offset] + f"{one}." + place.text[place.offset :]
 
 
+def names_told_apart(place: Place) -> Iterator[Remarked]:
+    """Of columns of one name in a subquery the second under a name of its own."""
+    words, found = place.words, TWICE.search(place.refused.message)
+    name = "" if found is None else found.group(1).upper()
+    for at in range(len(words.tokens)):
+        level = words.level(at) if name and words.kind(at) is TokenType.SELECT else None
+        shown = [] if level is None else [one for one in words.items(level) if words.word(one[1] - 1) == name]
+        if len(shown) > 1:
+            (first, end), told = shown[1], words.cut(shown[1][1] - 1, shown[1][1])
+            own = first == end - 1 or words.kind(end - 2) is TokenType.DOT
+            text = f"{told} AS {told}_2" if own else f"{told}_2"
+            yield Remarked(words.with_edits((words.begin(end - 1), words.stop(end - 1), text)), f"of the first {told}")
+            return
+
+
 def alias_put(place: Place) -> Iterator[str]:
     """An alias for the second of two relations of one name."""
     words, name = place.words, place.words.word(place.index).lower()
@@ -237,12 +257,12 @@ EDITS: dict[str, tuple[Change, ...]] = {
         put(r"AGGREGATION_THRESHOLD\b", "DIFFERENTIAL_PRIVACY"),
     ),
     "QUALIFIED_NAME": (left_out(r"(?:\w+\.)+(?=\w)"),),
-    "AMBIGUOUS_COLUMN": (table_named,),
+    "AMBIGUOUS_COLUMN": (table_named, names_told_apart),
     "DUPLICATE_ALIAS": (alias_put,),
     "ALIAS": (alias_list_left_out,),
     "LOCK": (left_out(r"\s*\bFOR\s+(?:NO\s+KEY\s+|KEY\s+)?(?:UPDATE|SHARE)\b(?:\s+(?:NOWAIT|SKIP\s+LOCKED))?"),),
     "HINT": (left_out(r"/\*\+.*?\*/\s*"),),
-    "TABLESAMPLE": (left_out(r"\s*\b(?:TABLESAMPLE|USING\s+SAMPLE)\s+(?:\w+\s*)?(?:\([^()]*\)|[\d.]+\s*(?:%|PERCENT|ROWS)?)"),),
+    "TABLESAMPLE": (left_out(SAMPLED),),
     "SELECT_INTO": (left_out(r"\bINTO\s+\w+\s+"),),
     "SELECT_KIND": (left_out(r"\bAS\s+(?:STRUCT|VALUE)\s+"),),
     "SORT_BY": (put(r"\bSORT(\s+BY\s+\w+)", r"ORDER\1"),),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -91,8 +90,6 @@ class Statement:
         if isinstance(start, int) and isinstance(end, int):
             return self.source[start : end + 1].upper()[:40]
         called = called_before(node, self.source)
-        if isinstance(node, exp.GroupConcat) and called is None:  # the parser forgets where DISTINCT stands in it
-            called = re.search(r"\b(STRING_AGG|GROUP_CONCAT|LISTAGG)\b", self.source, re.IGNORECASE)
         return (called.group(1) if called else node.sql_name() if isinstance(node, exp.Func) else type(node).__name__).upper()
 
     def refuse_at(self, code: str, message: str, position: Position | None, instead: str | None = None) -> Refused:
@@ -233,7 +230,8 @@ class Scope:
                 raise self.statement.refuse(
                     "AMBIGUOUS_COLUMN", f"{len(found)} columns are called {name!r}", node, "a name of its own for each, x AS a"
                 )
-            instead = " or ".join(f"{written(alias)}.{written(name)}" for alias in tables)
+            named = " or ".join(f"{written(alias)}.{written(name)}" for alias in tables if alias)
+            instead = named if all(tables) else f"an alias for each subquery, (SELECT ..) AS a, and a.{written(name)}"
             raise self.statement.refuse("AMBIGUOUS_COLUMN", f"column {name!r} is in several tables", node, instead)
         return found[0] if found else None
 

@@ -36,7 +36,7 @@ def place(node: exp.Expr) -> Position | None:
     return found
 
 
-CALLED = re.compile(r"(\w{1,40})\s*\(\s*\Z")
+CALLED = re.compile(r"(\w{1,40})\s*\(\s*(?:DISTINCT\b[\s(]*)?\Z", re.IGNORECASE)
 
 
 def called_before(node: exp.Expr, source: str) -> re.Match[str] | None:

@@ -10,14 +10,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from dpquery.errors import Refused
-from dpquery.sql import editedcalls, editedoptions, editedqueries, editedrelations
+from dpquery.sql import editedcalls, editeddialects, editedoptions, editedqueries, editedrelations
 from dpquery.sql.edited import Change, Place, Remarked
 from dpquery.sql.words import words
 
 LONGEST = 4_000  # characters of a statement that is looked at
 MOST = 24  # statements that are tried
 DEEPEST = 8  # edits of one statement, one after another
-EDITS: dict[str, tuple[Change, ...]] = {**editedoptions.EDITS, **editedcalls.EDITS, **editedrelations.EDITS, **editedqueries.EDITS}
+EDITS: dict[str, tuple[Change, ...]] = {
+    **editedoptions.EDITS,
+    **editedcalls.EDITS,
+    **editeddialects.EDITS,
+    **editedrelations.EDITS,
+    **editedqueries.EDITS,
+}
 DIFFERS = {
     "TABLESAMPLE": "of all rows",
     "SET_UNIT": "equal rows counted apart",

@@ -202,6 +202,64 @@ MEANT = [
         "SELECT channel, regr_slope(amount, weight) FROM orders GROUP BY channel",
         "SELECT channel, COVAR_POP(amount, weight) / VAR_POP(weight) FROM orders GROUP BY channel",
     ),
+    ("duckdb", "SELECT COUNT(*) FROM users USING SAMPLE 20% (system, 377)", "SELECT COUNT(*) FROM users"),
+    ("snowflake", "SELECT COUNT(*) FROM users SAMPLE (10)", "SELECT COUNT(*) FROM users"),
+    ("snowflake", "SELECT COUNT(*) FROM users u SAMPLE ROW (10) REPEATABLE (99) WHERE age > 3", "SELECT COUNT(*) FROM users u WHERE age > 3"),
+    (
+        "snowflake",
+        "SELECT COUNT(*) FROM users u SAMPLE (10) JOIN orders o TABLESAMPLE SYSTEM (3) SEED (82) USING (user_id)",
+        "SELECT COUNT(*) FROM users u JOIN orders o USING (user_id)",
+    ),
+    ("spark", "SELECT COUNT(*) FROM users TABLESAMPLE (BUCKET 4 OUT OF 10) u", "SELECT COUNT(*) FROM users u"),
+    ("postgres", "SELECT COUNT(*) FROM users u TABLESAMPLE BERNOULLI (10) REPEATABLE (42)", "SELECT COUNT(*) FROM users u"),
+    (
+        "duckdb",
+        "SELECT string_agg(DISTINCT (channel), ',' ORDER BY channel) AS c FROM orders",
+        "SELECT (channel) AS c, COUNT(*) AS n FROM orders GROUP BY (channel)",
+    ),
+    (
+        "trino",
+        "SELECT listagg(channel, ',') WITHIN GROUP (ORDER BY channel) AS c FROM orders",
+        "SELECT channel AS c, COUNT(*) AS n FROM orders GROUP BY channel",
+    ),
+    ("duckdb", "SELECT entropy(channel) FROM orders", "SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel"),
+    ("duckdb", "SELECT stddev(channel) FROM orders", "SELECT channel, COUNT(*) AS n FROM orders GROUP BY channel"),
+    ("duckdb", "SELECT avg(day) FROM orders", "SELECT avg(date_diff('day', DATE '2000-01-01', day)) FROM orders"),
+    (
+        "duckdb",
+        "SELECT MAX(n) FROM (SELECT channel, COUNT(*) n, SUM(amount) n FROM orders GROUP BY channel)",
+        "SELECT MAX(n) FROM (SELECT channel, COUNT(*) n, SUM(amount) n_2 FROM orders GROUP BY channel)",
+    ),
+    (
+        "duckdb",
+        "SELECT SUM(amount) FROM (SELECT amount, o.amount FROM orders o)",
+        "SELECT SUM(amount) FROM (SELECT amount, o.amount AS amount_2 FROM orders o)",
+    ),
+    (
+        "bigquery",
+        "SELECT EXTRACT(DAYOFWEEK FROM day) d, COUNT(*) FROM orders GROUP BY EXTRACT(DAYOFWEEK FROM day)",
+        "SELECT (MOD(EXTRACT(ISODOW FROM day), 7) + 1) d, COUNT(*) FROM orders GROUP BY (MOD(EXTRACT(ISODOW FROM day), 7) + 1)",
+    ),
+    (
+        "spark",
+        "SELECT COUNT(*) FROM orders WHERE date_part('dow', day) IN (1, 7)",
+        "SELECT COUNT(*) FROM orders WHERE (MOD(EXTRACT(ISODOW FROM day), 7) + 1) IN (1, 7)",
+    ),
+    (
+        "spark",
+        "SELECT COUNT(*) FROM orders WHERE weekday(day) > 4",
+        "SELECT COUNT(*) FROM orders WHERE (EXTRACT(ISODOW FROM day) - 1) > 4",
+    ),
+    (
+        "bigquery",
+        "SELECT COUNT(*) FROM orders WHERE SUBSTR(channel, 0, 3) = 'web'",
+        "SELECT COUNT(*) FROM orders WHERE SUBSTR(channel, 1, 3) = 'web'",
+    ),
+    (
+        "trino",
+        "SELECT extract(dow FROM day) AS d, COUNT(*) FROM orders GROUP BY extract(dow FROM day)",
+        "SELECT DAY_OF_WEEK(day) AS d, COUNT(*) FROM orders GROUP BY DAY_OF_WEEK(day)",
+    ),
 ]
 
 
