@@ -16,6 +16,7 @@ from neighbours import flat, moved
 
 from dpquery.accounting.pure import choice_epsilon
 from dpquery.aggregates import card, leading
+from dpquery.aggregates.leading import how
 from dpquery.backends.lower import lower
 from dpquery.errors import Fault, Refused
 from dpquery.mechanisms import Noise, SystemBits
@@ -161,8 +162,17 @@ def test_no_cap_is_needed_but_one_that_the_statement_wrote_is_kept() -> None:
 def test_groups_that_nobody_listed_are_not_compared(bounding: Bounding) -> None:
     with pytest.raises(AssertionError, match=r"^groups are compared by one integer each, and listed$"):
         sensitivities(Enforced(bounding, (CellBound(0, 1, led=True),), None, keyed=True), ADD)
-    with pytest.raises(Fault):
+    with pytest.raises(Fault) as caught:
         release(keys=None)
+    assert (caught.value.code, caught.value.message) == ("PLAN_BROKEN", "groups are compared where their keys are listed")
+
+
+def test_a_choice_says_what_is_shown() -> None:
+    (one,) = release().aggregates
+    assert (one.label, one.type, one.leading) == ("arg_max(item, n)", INTEGER, Leading(True, 3))
+    assert one.leading is not None
+    assert one.notes[0] == how(one.leading)
+    assert len(one.notes) > 1, "and how rows are clamped"
 
 
 def test_a_key_that_is_null_takes_no_part() -> None:

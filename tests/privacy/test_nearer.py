@@ -16,6 +16,7 @@ from dpquery.plan.rel import Filling
 from dpquery.plan.release import Ask, Key, Mechanism, Release
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, calibrate, settled
+from dpquery.privacy.nearer import _why
 from dpquery.values.types import INTEGER, Adjacency
 
 ADD = Adjacency.ADD_REMOVE
@@ -83,6 +84,11 @@ def test_it_says_how_and_why() -> None:
     assert one.notes[-1].startswith("read off a tree of noisy counts: off by about 5.74 rows")
     (one,) = settled(draft(HALF + Fraction(1, 10**7)), Facts({}), PURE, ADD).aggregates
     assert one.notes[-1] == "read off a tree of noisy counts: too fine a fraction for a choice by rank"
+
+
+def test_thousands_are_written_in_full() -> None:
+    said = "chosen by rank: off by about 999 rows, error bar about ±1,000 rows; read off a tree of noisy counts it would be 1,000 and ±12,346"
+    assert _why(True, (999.4, 1000.0), (1000.4, 12345.6)) == said
 
 
 def test_the_doubt_is_that_of_all_bars_that_hold_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -13,7 +14,7 @@ from neighbours import moved
 
 from dpquery.errors import Fault
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
-from dpquery.plan.release import Clamp, One, Part, Release, Units
+from dpquery.plan.release import Additive, Bins, Cell, Clamp, Elements, One, Part, Release, Units
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, enforced, lemmas, sensitivities
 from dpquery.privacy.raced import best_of
@@ -68,6 +69,13 @@ def _changed(release: Release, part: Part) -> Release:
     return replace(release, table=replace(release.table, parts=(part, *others)))
 
 
+def _cells(release: Release, cells: Sequence[Cell]) -> Release:
+    """The release with parts of its first part's rows, in these cells."""
+    parts = tuple(replace(release.table.parts[0], cell=cell) for cell in cells)
+    aggregates = tuple(replace(one, parts=tuple(range(len(parts)))) for one in release.aggregates)
+    return replace(release, table=replace(release.table, parts=parts), aggregates=aggregates)
+
+
 @pytest.mark.lemma("C18")
 def test_c18_a_plan_whose_caps_are_of_different_rows_is_refused() -> None:
     counts, totals = raced(), raced("race_total")
@@ -80,9 +88,12 @@ def test_c18_a_plan_whose_caps_are_of_different_rows_is_refused() -> None:
         _changed(totals, replace(value, row=replace(value.row, low=-1))),
         replace(totals, table=replace(totals.table, parts=tuple(replace(p, row=replace(value.row, low=-1)) for p in totals.table.parts))),
         replace(totals, table=replace(totals.table, parts=tuple(replace(p, row=replace(value.row, centred=True)) for p in totals.table.parts))),
+        _changed(counts, counts.table.parts[1]),
+        *(_cells(counts, cells) for cells in ([Additive(9), Additive(10)], [Elements(9), Elements(10)], [Bins(1, 2, 3), Bins(2, 2, 3)])),
     ]
     for one in wrong:
         with pytest.raises(Fault) as caught:
             best_of(one)
+        assert caught.value.code == "PLAN_BROKEN"
         assert caught.value.message == "caps of one aggregate are not of the same rows, none below 0, under rising ceilings (C18)"
     assert best_of(counts) == best_of(totals) == ("C18",)

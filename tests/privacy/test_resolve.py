@@ -343,6 +343,9 @@ def test_warnings_word_by_word() -> None:
     assert release(ORDERS, [ITEM], [units()], listed=[("x",)], partial="half a list").warnings == (
         "Rows whose key is not in the key list (half a list) are left out, NULL among them.",
     )
+    assert release(ORDERS, [ITEM], [units()], listed=[("x",), (None,)], partial="half a list").warnings == (
+        "Rows whose key is not in the key list (half a list) are left out.",
+    )
     assert release(ORDERS, [ITEM], [units()], partial="no list").warnings == release(ORDERS, [ITEM], [units()]).warnings
     assert release(ORDERS, [ITEM], [], listed=[("x",)], weights=3).warnings == ()
 
