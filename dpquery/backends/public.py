@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import assert_never
 
 from dpquery.backends import names
 from dpquery.backends.canonical import canonical
@@ -14,6 +15,7 @@ from dpquery.backends.port import Backend
 from dpquery.backends.scalar import literal, scan, sql
 from dpquery.backends.values import handed
 from dpquery.errors import Refused
+from dpquery.plan.beside import Near
 from dpquery.plan.draft import Draft, Opened, Product
 from dpquery.plan.rel import Lookup, Public, Semi, publics, walk
 from dpquery.plan.release import Key, KeySource
@@ -109,9 +111,14 @@ def _partial(source: KeySource, keys: Sequence[Key], backend: Backend) -> bool:
         return not source.whole
     if source.public.filled is not None:
         return False  # NULL is in no list that is joined
-    given = {c.id: f"c{i}" for i, c in enumerate(source.public.columns)}
-    missing = " OR ".join(f"({scan(given[i], keys[place].type)}) IS NULL" for i, place in zip(source.columns, source.positions, strict=True))
-    return bool(backend.public_rows(f"SELECT 1 FROM {names.public(source.public.name)} WHERE {missing} LIMIT 1", [INTEGER]))
+    return any(_has_null(source, public, keys, backend) for public in (source.public, *(one.public for one in source.beside)))
+
+
+def _has_null(source: KeySource, public: Public, keys: Sequence[Key], backend: Backend) -> bool:
+    """Whether a key of the source that is a column of this public relation is NULL in it."""
+    given, places = {c.id: f"c{i}" for i, c in enumerate(public.columns)}, zip(source.columns, source.positions, strict=True)
+    missing = " OR ".join(f"({scan(given[i], keys[place].type)}) IS NULL" for i, place in places if i in given)
+    return bool(missing and backend.public_rows(f"SELECT 1 FROM {names.public(public.name)} WHERE {missing} LIMIT 1", [INTEGER]))
 
 
 # ---- fan-out -------------------------------------------------------------------------------------------------------------------------
@@ -218,7 +225,7 @@ def _source(source: KeySource, keys: Sequence[Key], backend: Backend) -> list[Ro
     if source.image is not None:
         return _imaged(source, *source.image, types[0], backend)
     fitting = list(dict.fromkeys(row for row in (canonical(literals, types) for literals in source.literals) if row is not None))
-    return _pruned(source, fitting, keys, types, backend) if source.prune and fitting else fitting
+    return _pruned(source, fitting, keys, types, backend) if (source.prune or source.beside) and fitting else fitting
 
 
 def _imaged(source: KeySource, column: Column, key: Scalar, kind: Type, backend: Backend) -> list[Row]:
@@ -226,33 +233,69 @@ def _imaged(source: KeySource, column: Column, key: Scalar, kind: Type, backend:
 
     NULL itself is as good as listed where it has a key of its own: COALESCE(.., -1), CASE WHEN x IS NULL THEN 'unknown' END.
     """
-    given = {column.id: "v"}
-    where = " AND ".join(["TRUE", *(f"({sql(condition, given)})" for condition in source.prune)])
+    given = {column.id: "l.v"}
     values = ", ".join(f"({literal(value, column.type)})" for value in (*(value for (value,) in source.literals), None))
-    inner = f"SELECT v, {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v) WHERE {where}"
+    inner = f"SELECT l.v AS v, {handed(sql(key, given), kind)} AS k FROM (VALUES {values}) AS l(v){_narrowed(source, given, {})}"
     return backend.public_rows(f"SELECT DISTINCT k FROM ({inner}) WHERE v IS NOT NULL OR k IS NOT NULL LIMIT {MAX_KEYS + 1}", [kind])
 
 
 def _from_table(source: KeySource, public: Public, keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:
-    given = {c.id: f"c{i}" for i, c in enumerate(public.columns)}
-    values = [handed(scan(given[identity], kind), kind) for identity, kind in zip(source.columns, types, strict=True)]
+    given = {c.id: f"l.c{i}" for i, c in enumerate(public.columns)}
+    whole = given | _joined(source)
+    values = [handed(scan(whole[identity], kind), kind) for identity, kind in zip(source.columns, types, strict=True)]
     pairs = list(zip(source.positions, source.columns, strict=True))
-    stand_ins = {keys[position].value: Column(identity, "", types[i]) for i, (position, identity) in enumerate(pairs)}
-    where = [f"({sql(replaced(condition, stand_ins), given)})" for condition in source.prune]
+    stand_ins: dict[Scalar, Scalar] = {keys[position].value: Column(identity, "", types[i]) for i, (position, identity) in enumerate(pairs)}
     listed = ", ".join(f"v{i}" for i in range(len(types)))
     inner = ", ".join(f"{value} AS v{i}" for i, value in enumerate(values))
     present = " AND ".join(f"v{i} IS NOT NULL" for i in range(len(types)))  # NULL is a key only where a list names it
-    kept = f" WHERE {' AND '.join(where)}" if where else ""
-    text = f"SELECT DISTINCT {listed} FROM (SELECT {inner} FROM {names.public(public.name)}{kept}) WHERE {present} LIMIT {MAX_KEYS + 1}"
-    return backend.public_rows(text, types)
+    rows = f"SELECT {inner} FROM {names.public(public.name)} AS l{_narrowed(source, given, stand_ins)}"
+    return backend.public_rows(f"SELECT DISTINCT {listed} FROM ({rows}) WHERE {present} LIMIT {MAX_KEYS + 1}", types)
 
 
 def _pruned(source: KeySource, rows: list[Row], keys: Sequence[Key], types: Sequence[Type], backend: Backend) -> list[Row]:
     """The listed tuples for which the statement's own conditions on the keys are true."""
-    stand_ins = {keys[position].value: Column(-1 - i, "", types[i]) for i, position in enumerate(source.positions)}
-    given = {-1 - i: f"v{i}" for i in range(len(types))} | dict(zip(source.columns, (f"v{i}" for i in range(len(types))), strict=False))
-    where = " AND ".join(f"({sql(replaced(condition, stand_ins), given)})" for condition in source.prune)
+    stand_ins: dict[Scalar, Scalar] = {keys[position].value: Column(-1 - i, "", types[i]) for i, position in enumerate(source.positions)}
+    given = {-1 - i: f"l.v{i}" for i in range(len(types))} | dict(zip(source.columns, (f"l.v{i}" for i in range(len(types))), strict=False))
     values = ", ".join(f"({i}, {', '.join(literal(v, t) for v, t in zip(row, types, strict=True))})" for i, row in enumerate(rows[: MAX_KEYS + 1]))
     columns_ = ", ".join(["i", *(f"v{i}" for i in range(len(types)))])
-    kept = backend.public_rows(f"SELECT i FROM (VALUES {values}) AS l({columns_}) WHERE {where}", [INTEGER])
-    return [rows[int(str(i))] for (i,) in kept]
+    text = f"SELECT DISTINCT l.i FROM (VALUES {values}) AS l({columns_}){_narrowed(source, given, stand_ins)}"
+    return [rows[int(str(i))] for (i,) in backend.public_rows(text, [INTEGER])]
+
+
+# ---- what stands beside ------------------------------------------------------------------------------------------------------------------
+
+
+def _joined(source: KeySource) -> dict[int, str]:
+    """The columns of the public relations that are joined."""
+    joined = ((place, one.public) for place, one in enumerate(source.beside) if one.how in (Near.JOINED, Near.LEFT))
+    return {c.id: f"b{place}.c{i}" for place, public in joined for i, c in enumerate(public.columns)}
+
+
+def _narrowed(source: KeySource, given: Mapping[int, str], stand_ins: Mapping[Scalar, Scalar]) -> str:
+    """The joins and WHERE behind a source's rows, whose columns are `given`; keys' expressions are read from their stand-ins."""
+    whole = {**_joined(source), **given}
+
+    def text(conditions: Sequence[Scalar], own: Mapping[int, str]) -> str:
+        return " AND ".join(f"({sql(replaced(one, stand_ins), {**whole, **own})})" for one in conditions) or "TRUE"
+
+    joins, where = "", [text(source.prune, {})]
+    for place, one in enumerate(source.beside):
+        table = f"{names.public(one.public.name)} AS b{place}"
+        on = text(one.on, {c.id: f"b{place}.c{i}" for i, c in enumerate(one.public.columns)})  # one relation may be looked into several times
+        match one.how:
+            case Near.JOINED:
+                joins += f" CROSS JOIN {table}"
+            case Near.LEFT:
+                joins += f" LEFT JOIN {table} ON {on}"
+            case Near.SOME | Near.NONE:
+                sign, read = ("ANTI", "NOT ") if one.how is Near.NONE else ("SEMI", "")
+                sides = {c in one.public.columns for part in one.on for c in columns(replaced(part, stand_ins))}
+                if len(sides) == 2:
+                    joins += f" {sign} JOIN {table} ON {on}"
+                elif sides == {False}:  # a condition on one side alone is no join's: the engine would try every pair
+                    where.append(f"{read}(coalesce({on}, FALSE) AND EXISTS (SELECT 1 FROM {table}))")
+                else:
+                    where.append(f"{read}EXISTS (SELECT 1 FROM {table} WHERE {on})")
+            case _:
+                assert_never(one.how)
+    return f"{joins} WHERE {' AND '.join(where)}"

@@ -10,6 +10,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import assert_never
 
+from dpquery.plan.beside import Beside
 from dpquery.plan.leading import Leading
 from dpquery.plan.rel import Private, Public
 from dpquery.plan.scalar import Column, Interval, Scalar
@@ -254,7 +255,8 @@ class KeySource:
     Exactly one of `public` (with `columns`, ids of its columns) and `literals` is given. `prune` are the conjuncts of WHERE that read nothing
     but these columns (or these keys' expressions): a key for which one is not true is left out. `whole` says that no row of the statement can
     have another key (for want of NULLs in them, neither can those of a public table). With `image`, a column and an expression of it, the literals
-    are values of that column, and the keys those of the expression, that of NULL included where it is not NULL; `prune` reads the column.
+    are values of that column, and the keys those of the expression, that of NULL included where it is not NULL; `prune` reads the column. `beside`
+    are further public relations that it and `columns` may read.
     """
 
     positions: tuple[int, ...]
@@ -265,6 +267,7 @@ class KeySource:
     prune: tuple[Scalar, ...] = ()
     whole: bool = False
     image: tuple[Column, Scalar] | None = None
+    beside: tuple[Beside, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,8 +377,7 @@ class CellBound:
     """The closed interval in which a clamp keeps every cell of one part (`weighted`: every row, before its weight).
 
     `united`: cells are sets of so many values, of which the released sum is the size of the union. `bins`: cells are so many integers, none below 0,
-    that add up to at most `high` (0: one integer), of which one is chosen by the rank `ranked`, if given. `led`: one group is chosen by its sum.
-    """
+    that add up to at most `high` (0: one integer), of which one is chosen by the rank `ranked`, if given. `led`: one group is chosen by its sum."""
 
     low: int
     high: int
@@ -388,10 +390,8 @@ class CellBound:
 
 @dataclass(frozen=True, slots=True)
 class Enforced:
-    """All that the privacy argument may read of a release: bounding, the clamp of each part, and which part decides whether a group appears.
-
-    Derived once from the plan (privacy/contribution.py) and once, independently, by the lowering from what it wrote; the two prices must agree.
-    """
+    """All that the privacy argument may read of a release: bounding, the clamp of each part, and which part decides whether a group appears. Derived
+    once from the plan (privacy/contribution.py) and once, independently, by the lowering from what it wrote; the two prices must agree."""
 
     bounding: Bounding
     cells: tuple[CellBound, ...]

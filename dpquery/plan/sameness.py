@@ -193,8 +193,8 @@ class _Spelling:
             case Public(name=name):
                 self._name(node.columns, name if self._named else "public")
                 return self._fields(node, name if self._named else "")
-            case KeySource(columns=ids, public=public):
-                source = self.of(public)  # which names the columns
+            case KeySource(columns=ids, public=public, beside=beside):
+                source = _hashed(self.of(public), *(self.of(one.public) for one in beside))  # which names the columns
                 return self._fields(node, source, *map(self._column, ids), without={"columns", "public"})
             case _:
                 return self._fields(node)

@@ -12,18 +12,19 @@ from math import prod
 
 from sqlglot import exp
 
+from dpquery.plan.beside import Near
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Join, Lookup, Public, walk
 from dpquery.plan.release import Key, KeySource
 from dpquery.plan.scalar import Column, Literal, Scalar, columns, replaced
-from dpquery.plan.scalar import walk as parts
 from dpquery.sql import edges
 from dpquery.sql.above import Keyed, unit_as_output
 from dpquery.sql.aggregates import unit_columns
-from dpquery.sql.bins import MOST, bins
+from dpquery.sql.bins import MOST, STAND_IN, bins
 from dpquery.sql.fields import take
 from dpquery.sql.listed import alternatives, results
 from dpquery.sql.names import Scope, Statement, column_name, fold, meant
+from dpquery.sql.narrowed import Conditions, conditions
 from dpquery.sql.rowwise import expression
 from dpquery.sql.sides import Bound, equality, facts, firm
 from dpquery.sql.titles import title
@@ -166,18 +167,19 @@ def _as_public(side: Bound, value: Scalar) -> Scalar:
 
 def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     """Where a list of all keys comes from; empty if any key has no source."""
-    steady = firm(side.rel)
-    known = _as_keys(facts(side.rel, side.kept), steady) + tuple(fact for one in keys for fact in _declared(one))
+    steady, near = firm(side.rel), conditions(side)
+    declared = tuple(fact for one in keys for fact in _declared(one))
+    near = replace(near, spelled=near.spelled + declared, facts=near.facts + declared)
     publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
-    found: list[KeySource] = []
-    for name, places in _by_table(keys, publics, steady).items():
-        ids = tuple(_column(keys[i]).id for i in places)
-        prune = tuple(fact for fact in known if _reads_only(fact, {c.id for c in publics[name].columns}))
-        found.append(KeySource(places, _origin(keys, places, publics[name]), public=publics[name], columns=ids, prune=prune))
-    covered = {place for source in found for place in source.positions}
+    found, covered = list[KeySource](), set[int]()
+    for name in _by_table(keys, publics, steady):
+        if not covered.isdisjoint(_by_table(keys, publics, steady)[name]):
+            continue
+        found.append(_table_source(keys, publics[name], near, covered))
+        covered |= set(found[-1].positions)
     for place, keyed_one in enumerate(keys):
         if place not in covered:
-            source = _literal_source(place, keyed_one.key, known, steady) or _binned(place, keyed_one.key, known, steady - unit_columns(side.rel))
+            source = _literal_source(place, keyed_one.key, near, steady) or _binned(place, keyed_one.key, near, steady - unit_columns(side.rel))
             if source is None:
                 return ()
             found.append(source)
@@ -185,16 +187,23 @@ def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     return () if many and any(source.image is not None for source in found) else tuple(found)
 
 
-def _as_keys(known: Sequence[Scalar], steady: frozenset[int]) -> tuple[Scalar, ...]:
-    """The conditions, and each once more with public columns in place of the private ones that they equal in every row."""
-    equal: dict[Scalar, Scalar] = {}
-    for fact in known:
-        pair = equality(fact)
-        for one, other in (pair, pair[::-1]) if pair is not None else ():
-            if one.public is None and other.public is not None and other.id in steady:
-                equal.setdefault(one, other)
-    again = [replaced(fact, equal) for fact in known if equality(fact) is None and columns(fact) & equal.keys()]
-    return (*known, *again)
+def late(keys: Sequence[Keyed], side: Bound) -> bool:
+    """Whether WHERE compares the keys, or what stands beside them in a public table, with released values: then it does not narrow their list."""
+    near, read = conditions(side), {c for one in keys for c in columns(one.key.value)}
+    names = {c.public for c in read if c.public is not None}
+    tables = (c.id for below in walk(side.rel) if isinstance(below, Lookup) and below.public.name in names for c in below.public.columns)
+    return near.late(frozenset(tables) | {c.id for c in read})
+
+
+def _table_source(keys: Sequence[Keyed], public: Public, near: Conditions, covered: set[int]) -> KeySource:
+    """The rows of a public table, with those of others that conditions tie to it: all keys that are columns of these."""
+    base = frozenset(c.id for c in public.columns)
+    found = near.narrowed(base, {})
+    joined = () if public.filled is not None else (one.public for one in found.beside if one.how is Near.JOINED)
+    ids = base | frozenset(c.id for one in joined for c in one.columns)
+    places = tuple(i for i, one in enumerate(keys) if i not in covered and isinstance(one.key.value, Column) and one.key.value.id in ids)
+    read = tuple(_column(keys[i]).id for i in places)
+    return KeySource(places, _origin(keys, places, public), public=public, columns=read, prune=found.prune, beside=found.beside)
 
 
 def _declared(one: Keyed) -> tuple[Scalar, ...]:
@@ -224,42 +233,40 @@ def _origin(keys: Sequence[Keyed], places: Sequence[int], public: Public) -> str
     return what + ", ".join(_column(keys[i]).name for i in places)
 
 
-def _literal_source(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
+def _literal_source(place: int, key: Key, near: Conditions, steady: frozenset[int]) -> KeySource | None:
     """A list from declared values, from a condition on the very key, or from the branches of CASE."""
     value = key.value
-    prune = tuple(fact for fact in known if _is_about(fact, value))
+
+    def source(origin: str, values: Iterable[Value], whole: bool) -> KeySource:
+        stand = Column(STAND_IN, "", value.type)
+        found = near.narrowed(frozenset({stand.id}), {value: stand} if columns(value) else {})
+        return KeySource((place,), origin, literals=_set(values), prune=found.prune, whole=whole, beside=found.beside)
+
     if isinstance(value, Column) and value.values is not None and value.id in steady:
-        return KeySource((place,), f"declared values of {value.name}", literals=_set(value.values), prune=prune)
-    for fact in known:
+        return source(f"declared values of {value.name}", value.values, False)
+    for fact in near.spelled:
         listed = alternatives(fact, value, key.type)
         if listed is not None:
-            return KeySource((place,), f"the list in WHERE for {key.name}", literals=_set(listed), prune=prune, whole=True)
+            return source(f"the list in WHERE for {key.name}", listed, True)
     branches = results(value, key.type)
-    return None if branches is None else KeySource((place,), f"the branches of {key.name}", literals=_set(branches), prune=prune, whole=True)
+    return None if branches is None else source(f"the branches of {key.name}", branches, True)
 
 
-def _binned(place: int, key: Key, known: Sequence[Scalar], steady: frozenset[int]) -> KeySource | None:
+def _binned(place: int, key: Key, near: Conditions, steady: frozenset[int]) -> KeySource | None:
     """A list of bins. Keys that read the unit, or what an outer join may set to NULL, have none."""
     if not columns(key.value) or not {column.id for column in columns(key.value)} <= steady:
         return None
-    found = bins(key.value, known)
+    found = bins(key.value, near.spelled)
     if found is None:
         return None
-    prune = tuple(replaced(fact, {found.instead: found.stand_in}) for fact in known if _is_about(fact, found.instead))
+    stand: dict[Scalar, Scalar] = {found.instead: found.stand_in}
+    known = near.narrowed(frozenset({found.stand_in.id}), stand)
+    prune = tuple(replaced(fact, stand) for fact in known.prune)
+    beside = tuple(replace(one, on=tuple(replaced(part, stand) for part in one.on)) for one in known.beside)
     origin = "true and false" if key.value.type == BOOLEAN else f"the bins of {key.name} within bounds"
-    return KeySource((place,), origin, literals=_set(found.values), prune=prune, image=(found.stand_in, found.key))
+    return KeySource((place,), origin, literals=_set(found.values), prune=prune, image=(found.stand_in, found.key), beside=beside)
 
 
 def _set(values: Iterable[Value]) -> tuple[tuple[Value, ...], ...]:
     """Each value once, in order. True and 1, 1 and 1.0 never meet: all have the key's type."""
     return tuple((value,) for value in dict.fromkeys(values))
-
-
-def _reads_only(fact: Scalar, ids: set[int]) -> bool:
-    read = {column.id for column in columns(fact)}
-    return bool(read) and read <= ids
-
-
-def _is_about(fact: Scalar, value: Scalar) -> bool:
-    """Whether the condition reads the key's expression and nothing else."""
-    return bool(columns(value)) and value in parts(fact) and not columns(replaced(fact, {value: Literal(None, value.type)}))

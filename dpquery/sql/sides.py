@@ -179,23 +179,26 @@ def _steady(value: Scalar, known: frozenset[int]) -> bool:
     return value.id in known if isinstance(value, Column) else not (isinstance(value, Literal) and value.value is None)
 
 
-def facts(rel: Private, kept: frozenset[str] = frozenset()) -> tuple[Scalar, ...]:
-    """Conditions that are true in every row. What ON says about a kept public relation does not count: its other rows stay as keys."""
+def facts(rel: Private, kept: frozenset[str] = frozenset(), through: bool = False) -> tuple[Scalar, ...]:
+    """Conditions that are true in every row. What ON says about a kept public relation does not count: its other rows stay as keys.
+
+    `through`: those as well that are true of the rows of each group, though they read what is no key.
+    """
     match rel:
         case Scan() | Stack():
             return ()
         case Keep(input=below, predicate=predicate):
-            return (*facts(below, kept), *conjuncts(predicate))
+            return (*facts(below, kept, through), *conjuncts(predicate))
         case Compute(input=below) | CapRows(input=below) | Semi(left=below) | Windowed(input=below):
-            return facts(below, kept)
+            return facts(below, kept, through)
         case Lookup(input=below, public=public, join=join, on=on):
             holds = join is Join.INNER and public.name not in kept
-            return (*facts(below, kept), *(conjuncts(on) if holds else ()))
+            return (*facts(below, kept, through), *(conjuncts(on) if holds else ()))
         case Match(left=left, right=right, join=join, on=on):
-            inner = (*facts(right, kept), *conjuncts(on)) if join is Join.INNER else ()
-            return (*facts(left, kept), *inner)
+            inner = (*facts(right, kept, through), *conjuncts(on)) if join is Join.INNER else ()
+            return (*facts(left, kept, through), *inner)
         case Group(input=below, keys=keys):
-            return tuple(fact for fact in facts(below, kept) if columns(fact) <= set(keys))
+            return tuple(fact for fact in facts(below, kept, through) if through or columns(fact) <= set(keys))
         case _:
             assert_never(rel)
 

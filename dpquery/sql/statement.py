@@ -60,6 +60,7 @@ class Clauses:
 Item = tuple[str, str, exp.Expr]  # an output: alias (empty: none), name, expression
 
 ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset", "hint")
+LATE = "the public list of the keys is not narrowed by values that the statement releases first: groups that WHERE leaves out appear, too, near 0"
 
 
 def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | None:
@@ -152,6 +153,8 @@ def _block(
     _check_kept(statement, side, whole, keys, sources, warnings, above, first)
     if chosen.threshold and not side.kept and grouping.sources(keys, whole):
         warnings.append("a public list of the keys is known, but group_selection_strategy asks for a threshold: groups can be missing")
+    late = bool(sources) and grouping.late(keys, whole)
+    warnings += [LATE] if late else []
     if keys and not sources:
         warnings += grouping.alone(statement, keys, whole)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
@@ -167,7 +170,7 @@ def _block(
         listed=key_table(statement, tuple(k.key for k in keys), sources, first),
     )
     if sources and draft.listed is None and chosen.price.noise is None and chosen.loss is None and not clauses.cut:
-        draft = replace(draft, lead=leading.lead(want, above, named, post.outputs, asks))
+        draft = draft if late else replace(draft, lead=leading.lead(want, above, named, post.outputs, asks))
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
     draft, pairs = wider.watched(statement, automatic.capped(statement, draft, name, chosen.price, table_name), chosen)
     options = {name: one.position for name, one in chosen.given.items()}
