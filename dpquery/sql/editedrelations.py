@@ -14,7 +14,6 @@ from dpquery.sql.words import Edit, Level, Words
 TIE = re.compile(rf"(?<![\w\"`])(({NAME})\.({NAME}) = ({NAME})\.({NAME}))")
 NAMED = re.compile(r"\bFROM (\w+) AS (\w+)")
 JOINING = (TokenType.JOIN, TokenType.COMMA, TokenType.CROSS, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.NATURAL)
-FOLDS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "MEDIAN")
 
 
 def _joined(words: Words, index: int) -> tuple[int, Level] | None:
@@ -96,7 +95,9 @@ def on_true(place: Place) -> Iterator[str]:
 def subquery_tied(place: Place) -> Iterator[str]:
     """The subquery with the equality of the units that the refusal names."""
     found, named, words = TIE.search(place.instead), NAMED.search(place.instead), place.words
-    starts = (at for at in range(place.index, len(words.tokens) - 1) if words.kind(at) is TokenType.L_PAREN)
+    before = range(place.index, -1, -1) if place.refused.code == "EXISTS" else range(0)  # which is refused at its first word
+    first = next((at for at in before if words.kind(at) is TokenType.EXISTS), place.index)
+    starts = (at for at in range(first, len(words.tokens) - 1) if words.kind(at) is TokenType.L_PAREN)
     opened = next((at for at in starts if words.kind(at + 1) is TokenType.SELECT), None)
     level = None if opened is None else words.level(opened + 2)
     if found is None or level is None or TokenType.FROM not in level.clauses:
@@ -119,83 +120,6 @@ def _merged(edits: list[Edit]) -> list[Edit]:
     return edits
 
 
-# ---- LATERAL -------------------------------------------------------------------------------------------------------------------------
-
-
-def lateral(place: Place) -> Iterator[str]:
-    """LATERAL as a join with a subquery that selects what it was compared with; grouped by that, where it aggregates."""
-    words = place.words
-    at = next((one for one in range(place.index, -1, -1) if words.kind(one) is TokenType.LATERAL), None)
-    if at is None:
-        at = next((one for one in range(place.index, len(words.tokens)) if words.kind(one) is TokenType.LATERAL), None)
-    close = None if at is None or words.kind(at + 1) is not TokenType.L_PAREN else words.closing(at + 1)
-    inner = None if at is None else words.level(at + 3)
-    if at is None or close is None or inner is None or TokenType.WHERE not in inner.clauses:
-        return
-    tie = _outward(words, inner)
-    named = close + 1 + (words.kind(close + 1) is TokenType.ALIAS)
-    if tie is None or not words.word(named).isidentifier():
-        return
-    own, outside, where = tie
-    folds = any(words.word(one) in FOLDS and words.call(one) for one in range(inner.start, inner.end))
-    key = words.cut(own, own + 3)
-    edits: list[Edit] = [where]
-    if words.kind(inner.start + 1) is not TokenType.STAR:
-        edits.append((words.begin(inner.start + 1), words.begin(inner.start + 1), f"{key}, "))
-    if folds and TokenType.GROUP_BY not in inner.clauses:
-        edits.append((words.begin(close), words.begin(close), f" GROUP BY {key}"))
-    chosen = _first_rows(words, inner, key)
-    if chosen is not None:
-        edits.append(chosen)
-    end, first, kept = _joining(words, at, named)
-    condition = f" ON {words.cut(named, named + 1)}.{words.cut(own + 2, own + 3)} = {words.cut(outside, outside + 3)}"
-    edits.append((words.stop(first - 1), words.begin(at + 1), " LEFT JOIN " if folds or kept else " JOIN "))
-    yield words.with_edits(*edits, (words.stop(named), words.stop(end - 1), condition))
-
-
-def _first_rows(words: Words, inner: Level, key: str) -> Edit | None:
-    """The first rows of each key in place of the first of those that the row outside meets."""
-    limit, order = inner.clauses.get(TokenType.LIMIT), inner.clauses.get(TokenType.ORDER_BY)
-    if limit is None or limit + 2 != inner.end or words.kind(limit + 1) is not TokenType.NUMBER:
-        return None
-    first = limit if order is None else order
-    terms = "" if order is None else f" {words.cut(order, limit)}"
-    text = f" QUALIFY row_number() OVER (PARTITION BY {key}{terms}) <= {words.word(limit + 1)}"
-    return words.stop(first - 1), words.stop(limit + 1), text
-
-
-def _joining(words: Words, at: int, named: int) -> tuple[int, int, bool]:
-    """The word behind the join, the first one of its own, and whether it keeps rows without a partner."""
-    first = at - 1
-    kept = False
-    while words.word(first - 1) in ("LEFT", "CROSS", "INNER", "OUTER"):
-        first -= 1
-        kept = kept or words.word(first) == "LEFT"
-    true = words.kind(named + 1) is TokenType.ON and words.word(named + 2) == "TRUE"
-    return named + 3 if true else named + 1, first, kept
-
-
-def _outward(words: Words, inner: Level) -> tuple[int, int, Edit] | None:
-    """Of the only equality with what is outside: the column within, the one outside, and WHERE without it."""
-    first, end = inner.clauses[TokenType.WHERE], inner.after(TokenType.WHERE)
-    ands = [at for at in words.flat(first, end) if words.kind(at) is TokenType.AND]
-    if any(words.kind(at) in (TokenType.OR, TokenType.BETWEEN) for at in words.flat(first, end)):
-        return None
-    tests = list(zip([first, *ands], [*ands, end], strict=True))
-    source = range(inner.clauses[TokenType.FROM], inner.after(TokenType.FROM)) if TokenType.FROM in inner.clauses else range(0)
-    known = {words.word(at) for at in source}
-    found: list[tuple[int, int, Edit]] = []
-    for start, stop in tests:
-        dotted = stop - start == 8 and words.kind(start + 2) is words.kind(start + 6) is TokenType.DOT and words.kind(start + 4) is TokenType.EQ
-        if not dotted or (words.word(start + 1) in known) == (words.word(start + 5) in known):
-            continue
-        own, other = (start + 1, start + 5) if words.word(start + 1) in known else (start + 5, start + 1)
-        rest = [words.cut(a + 1, b) for a, b in tests if a != start]
-        put_ = f" WHERE {' AND '.join(rest)}" if rest else ""
-        found.append((own, other, (words.stop(first - 1), words.stop(end - 1), put_)))
-    return found[0] if len(found) == 1 else None
-
-
 EDITS: dict[str, tuple[Change, ...]] = {
     "JOIN_ON_UNIT": (tied,),
     "JOIN_CONDITION": (on_true,),
@@ -205,5 +129,4 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "KEPT_PUBLIC": (put_behind(r"\b(?:RIGHT|LEFT|FULL)(?:\s+OUTER)?(\s+JOIN\b)", r"JOIN"),),
     "SEMI_PUBLIC": (put(r"\bFROM\s+(\w+)\s+SEMI\s+JOIN\s+(\w+)\s+(?=USING\b)", r"FROM \2 SEMI JOIN \1 "),),
     **dict.fromkeys(("IN_SUBQUERY", "NOT_IN_NULLABLE", "EXISTS"), (subquery_tied,)),
-    "LATERAL": (lateral,),
 }

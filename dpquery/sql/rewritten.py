@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 
 from dpquery.errors import Refused
-from dpquery.sql import editedcalls, editeddialects, editedoptions, editedqueries, editedrelations
+from dpquery.sql import editedcalls, editeddialects, editedlaterals, editedoptions, editedqueries, editedrelations, editedvalues
 from dpquery.sql.edited import Change, Place, Remarked
 from dpquery.sql.words import words
 
 LONGEST = 4_000  # characters of a statement that is looked at
 MOST = 24  # statements that are tried
 DEEPEST = 8  # edits of one statement, one after another
-EDITS: dict[str, tuple[Change, ...]] = {
-    **editedoptions.EDITS,
-    **editedcalls.EDITS,
-    **editeddialects.EDITS,
-    **editedrelations.EDITS,
-    **editedqueries.EDITS,
-}
+PARTS = (
+    editedoptions.EDITS,
+    editedcalls.EDITS,
+    editeddialects.EDITS,
+    editedlaterals.EDITS,
+    editedvalues.EDITS,
+    editedrelations.EDITS,
+    editedqueries.EDITS,
+)
+EDITS: dict[str, tuple[Change, ...]] = {code: tuple(chain.from_iterable(part.get(code, ()) for part in PARTS)) for code in chain.from_iterable(PARTS)}
 DIFFERS = {
     "TABLESAMPLE": "of all rows",
     "SET_UNIT": "equal rows counted apart",
@@ -52,6 +56,7 @@ DIFFERS = {
     "KEPT_PUBLIC": "without public rows that have no partner",
     "SCALAR_SUBQUERY": "of the average value",
     "CORRELATED_VALUE": "of the largest value",
+    **dict.fromkeys(("EXISTS", "IN_SUBQUERY", "NOT_IN_NULLABLE"), "within each unit alone"),
 }
 """What the edits of a code make of the answer that the analyst asked for, where that is another one and the edit itself does not say so."""
 

@@ -260,10 +260,79 @@ MEANT = [
         "SELECT extract(dow FROM day) AS d, COUNT(*) FROM orders GROUP BY extract(dow FROM day)",
         "SELECT DAY_OF_WEEK(day) AS d, COUNT(*) FROM orders GROUP BY DAY_OF_WEEK(day)",
     ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = u.user_id) > 2",
+        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, COUNT(*) AS n FROM orders o GROUP BY o.user_id) AS s USING (user_id) WHERE s.n > 2",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) + 1 FROM orders WHERE user_id = users.user_id AND paid) > 2",
+        "SELECT COUNT(*) FROM users LEFT JOIN (SELECT user_id, COUNT(*) AS n FROM orders WHERE paid GROUP BY user_id) AS s USING (user_id) "
+        "WHERE (COALESCE(s.n, 0) + 1) > 2",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u WHERE NOT (SELECT COUNT(*) FROM orders o WHERE o.user_id = u.user_id) > 2 AND age > 3",
+        "SELECT COUNT(*) FROM users u LEFT JOIN (SELECT o.user_id, COUNT(*) AS n FROM orders o GROUP BY o.user_id) AS s USING (user_id) "
+        "WHERE NOT COALESCE(s.n, 0) > 2 AND age > 3",
+    ),
+    (
+        "duckdb",
+        "SELECT AVG((SELECT SUM(amount) FROM orders o WHERE o.user_id = u.user_id)) FROM users u",
+        "SELECT AVG(s.v) FROM users u LEFT JOIN (SELECT o.user_id, SUM(amount) AS v FROM orders o GROUP BY o.user_id) AS s USING (user_id)",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u WHERE age > (SELECT amount FROM orders o WHERE o.user_id = u.user_id)",
+        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, avg(amount) AS v FROM orders o GROUP BY o.user_id) AS s USING (user_id) "
+        "WHERE age > s.v",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users WHERE NOT EXISTS (SELECT 1 FROM orders WHERE amount > 400)",
+        "SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) FROM orders WHERE amount > 400) <= 0",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > u.age)",
+        "SELECT COUNT(*) FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE u.user_id = o.user_id AND o.amount > u.age)",
+    ),
+    (
+        "duckdb",
+        "SELECT n, COUNT(*) FROM users u CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM orders o WHERE o.user_id = u.user_id) x "
+        "WHERE x.n < 3 GROUP BY n",
+        "SELECT COALESCE(x.n, 0) AS n, COUNT(*) FROM users u LEFT JOIN (SELECT o.user_id, COUNT(*) AS n FROM orders o GROUP BY o.user_id) x "
+        "ON x.user_id = u.user_id WHERE COALESCE(x.n, 0) < 3 GROUP BY COALESCE(x.n, 0)",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u, LATERAL (SELECT amount FROM orders o WHERE o.user_id = u.user_id) AS x(a) WHERE a > 3",
+        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, amount FROM orders o) AS x(user_id, a) ON x.user_id = u.user_id WHERE a > 3",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u JOIN LATERAL (SELECT amount FROM orders o WHERE o.user_id = u.user_id) x ON x.amount > 3",
+        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, amount FROM orders o) x ON x.user_id = u.user_id AND x.amount > 3",
+    ),
+    (
+        "duckdb",
+        "SELECT a, COUNT(*) FROM users u, LATERAL (SELECT u.age + 1 AS a) x WHERE x.a > 4 GROUP BY a",
+        "SELECT (u.age + 1) AS a, COUNT(*) FROM users u WHERE (u.age + 1) > 4 GROUP BY (u.age + 1)",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u CROSS JOIN LATERAL (SELECT region FROM countries c) x",
+        "SELECT COUNT(*) FROM users u CROSS JOIN (SELECT region FROM countries c) x",
+    ),
+    ("duckdb", "SELECT COUNT(*) FROM users u, LATERAL unnest([1, 2]) x(a)", "SELECT COUNT(*) FROM users u, unnest([1, 2]) x(a)"),
 ]
 
 
 DIFFERENT = [
+    ("SELECT COUNT(*) FROM users WHERE EXISTS (SELECT 1 FROM orders)", "whether there are any at all, as a noisy count tells"),
+    ("SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = users.user_id) = 0", ""),
+    ("SELECT COUNT(*) FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > u.age)", "within each unit alone"),
     ("SELECT COUNT(*) FROM users TABLESAMPLE 10%", "of all rows"),
     ("SELECT COUNT(*) FROM (SELECT channel FROM orders UNION SELECT country FROM users)", "equal rows counted apart"),
     ("SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP (channel)", "of the finest groups alone"),
