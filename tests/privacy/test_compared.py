@@ -27,9 +27,10 @@ from dpquery.plan.sameness import form
 from dpquery.plan.scalar import Interval
 from dpquery.privacy import Facts, bound, calibrate, enforced, lemmas, reprice, sensitivities
 from dpquery.privacy.compared import compared
+from dpquery.privacy.resolve import _leading
 from dpquery.release import noise
 from dpquery.values.exact import Exact
-from dpquery.values.types import INTEGER, STRING, Adjacency
+from dpquery.values.types import FLOAT, INTEGER, STRING, Adjacency
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 ORDERS = rp.World(Random(0)).scan("orders")
@@ -173,6 +174,8 @@ def test_a_choice_says_what_is_shown() -> None:
     assert one.leading is not None
     assert one.notes[0] == how(one.leading)
     assert len(one.notes) > 1, "and how rows are clamped"
+    as_float = _leading(replace(one, type=FLOAT), Lead(True, 0, "arg_max(item, n)"), release().keys)
+    assert as_float.type == INTEGER, "which key it is, by its number"
 
 
 def test_a_key_that_is_null_takes_no_part() -> None:
