@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import get_ident
 from typing import Final
 
 Head = tuple[int, str]
@@ -83,9 +84,10 @@ def _content(place: Path) -> bytes:
 
 
 def _renewed(place: Path, head: Head) -> None:
-    draft = place.with_name(f"{place.name}.{os.getpid()}")
+    """A new file in its place, with this head and no other: another process may have done the same meanwhile."""
+    draft = place.with_name(f"{place.name}.{os.getpid()}.{get_ident()}")
     try:
-        draft.write_bytes(place.read_bytes() + written(head).encode())
+        draft.write_bytes(_END.sub(b"", place.read_bytes(), count=1) + written(head).encode())
         os.replace(draft, place)
     finally:
         with suppress(OSError):

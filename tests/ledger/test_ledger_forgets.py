@@ -119,6 +119,20 @@ def test_a_mark_without_a_head_gets_one(shop: Shop) -> None:
     assert sorted(file.name for file in shop.folder.glob("*.ledger-id*")) == [place(shop).name]
 
 
+def test_two_processes_that_find_no_head_write_one(shop: Shop) -> None:
+    """Each looks before the other writes; two heads would make the file one of no ledger."""
+    opened = shop.begin()
+    whole = place(shop).read_text()
+    place(shop).write_text(whole.splitlines(keepends=True)[0])
+    first, second = Mark([place(shop)]), Mark([place(shop)])
+    assert first.head() == second.head() == NONE
+    first.move((1, "ab" * 32))
+    second.move((2, "cd" * 32))
+    assert place(shop).read_text() == whole.splitlines(keepends=True)[0] + marks.written((2, "cd" * 32))
+    place(shop).write_text(whole)
+    assert shop.open(opened.schema).verify() == ()
+
+
 def test_a_mark_that_lags_or_cannot_be_written_holds(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a power failure, or in a folder that is read-only by now; then an older ledger is found as far as the mark goes."""
     opened = shop.begin()
