@@ -53,11 +53,14 @@ class Mark:
             time.sleep(PAUSE)  # it may have been read while another process wrote it
         return head
 
-    def move(self, head: Head) -> None:
-        """It names this line from now on, after `lost` was asked. A mark without such a line gets one, by a new file in its place."""
+    def move(self, head: Head, back: bool = False) -> None:
+        """It names this line from now on, after `lost` was asked; `back`: also where it names a later one, as it does where another process was
+        quicker. A mark without such a line gets one, by a new file in its place."""
         if self._place is None or head == self._known:
             return
         self._known = head
+        if not back and self.head()[0] > head[0]:
+            return
         with suppress(OSError):
             if self._at is None:
                 _renewed(self._place, head)

@@ -19,7 +19,7 @@ def marked(store: Store, mark: Mark, reason: str | None) -> None:
         return
     if not reason.strip() or len(reason) > LONGEST_REASON or not reason.isprintable():
         raise Refused("BAD_REASON", f"a reason has 1 to {LONGEST_REASON} printable characters, which the log keeps", instead="`--reason TEXT`")
-    mark.move(store.write(_restored(mark, reason)))
+    mark.move(store.write(_restored(mark, reason)), back=True)
 
 
 def _restored(mark: Mark, reason: str) -> Callable[[Transaction], Head]:

@@ -123,14 +123,23 @@ def test_two_processes_that_find_no_head_write_one(shop: Shop) -> None:
     """Each looks before the other writes; two heads would make the file one of no ledger."""
     opened = shop.begin()
     whole = place(shop).read_text()
-    place(shop).write_text(whole.splitlines(keepends=True)[0])
-    first, second = Mark([place(shop)]), Mark([place(shop)])
-    assert first.head() == second.head() == NONE
-    first.move((1, "ab" * 32))
-    second.move((2, "cd" * 32))
-    assert place(shop).read_text() == whole.splitlines(keepends=True)[0] + marks.written((2, "cd" * 32))
+    bare = whole.splitlines(keepends=True)[0]
+    place(shop).write_text(bare)
+    for head in ((1, "ab" * 32), (2, "cd" * 32)):
+        marks._renewed(place(shop), head)
+        assert place(shop).read_text() == bare + marks.written(head)
     place(shop).write_text(whole)
     assert shop.open(opened.schema).verify() == ()
+
+
+def test_a_slower_process_leaves_the_mark_of_a_quicker_one(tmp_path: Path) -> None:
+    """Held up between its commit and the mark, it would name an older line, and a backup of in between would go unnoticed."""
+    file = tmp_path / "x"
+    file.write_text("dpquery ledger 00\n" + marks.written((7, "ab" * 32)))
+    slow = Mark([file])
+    for head, back, left in (((9, "cd" * 32), False, 9), ((8, "ef" * 32), False, 9), ((3, "ef" * 32), True, 3), ((4, "ab" * 32), False, 4)):
+        slow.move(head, back)
+        assert Mark([file]).head()[0] == left
 
 
 def test_a_mark_that_lags_or_cannot_be_written_holds(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
