@@ -1,7 +1,7 @@
 """Processes that use one ledger at once, or die while they do. Run as a script: its process has one thread, so it may fork.
 
 ledger_crew.py race FOLDER PROCESSES CHARGES EPSILON    each process charges so often; prints what each of them was granted
-ledger_crew.py share FOLDER PROCESSES SECONDS           each process charges as often as it can; prints how often each did
+ledger_crew.py share FOLDER PROCESSES SECONDS LEAST     each process charges as often as it can; prints how often each did
 ledger_crew.py kill FOLDER                              one process per statement of a charge dies before that statement; prints how many
 ledger_crew.py keep FOLDER                              likewise of settling a charge with an answer that is stored; prints what was there after each
 ledger_crew.py kills FOLDER TIMES                       processes of three threads that charge are killed; prints the answers, and what was wrong
@@ -12,6 +12,7 @@ ledger_crew.py fork FOLDER                              parent and child use the
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import random
 import signal
@@ -21,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -79,21 +81,23 @@ def race(folder: Path, processes: int, charges: int, epsilon: str) -> list[objec
     return [wait() for wait in waiting]
 
 
-def share(folder: Path, processes: int, seconds: float) -> list[object]:
+def share(folder: Path, processes: int, seconds: float, least: int) -> list[object]:
+    """What each process was granted in so many seconds; in more, on a busy machine, until it is `least` in all."""
     ready, start = os.pipe()
+    granted = memoryview(mmap.mmap(-1, 8 * processes)).cast("Q")  # shared
 
-    def work() -> int:
+    def work(place: int) -> int:
         os.close(start)
-        ledger, granted = opened(folder), 0
+        ledger = opened(folder)
         os.read(ready, 1)
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or sum(granted) < least:
             ledger.charge("default", laplace("0.00001"), {})
-            granted += 1
+            granted[place] += 1
         ledger.close()
-        return granted
+        return granted[place]
 
-    waiting = [forked(work) for _ in range(processes)]
+    waiting = [forked(partial(work, place)) for place in range(processes)]
     os.close(start)
     return [wait() for wait in waiting]
 
@@ -219,7 +223,7 @@ if __name__ == "__main__":
         case "race":
             result: object = race(Path(folder), int(rest[0]), int(rest[1]), rest[2])
         case "share":
-            result = share(Path(folder), int(rest[0]), float(rest[1]))
+            result = share(Path(folder), int(rest[0]), float(rest[1]), int(rest[2]))
         case "kill":
             result = kill(Path(folder))
         case "keep":

@@ -60,10 +60,10 @@ def test_four_processes_write_one_chain(shop: Shop) -> None:
 def test_eight_processes_share_a_ledger_fairly(shop: Shop) -> None:
     shop.begin(budget=("1", "0"))
     shop.close()
-    granted = crew("share", shop, 8, 5)
+    granted = crew("share", shop, 8, 5, 80)
     assert isinstance(granted, list)
     assert min(granted) >= sum(granted) / 8 / 4, "none gets less than a quarter of its share"
-    assert sum(granted) >= 40
+    assert sum(granted) >= 80
     left = ["shop.duckdb", "shop.duckdb.ledger-id", *(["shop.ledger"] if shop.place == shop.path else [])]
     assert sorted(p.name for p in shop.folder.iterdir()) == left
 
