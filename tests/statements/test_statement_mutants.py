@@ -122,9 +122,9 @@ def test_a_wrong_text_is_caught(name: str) -> None:
 def _wide_cells(patch: Patch) -> None:
     real = cells.cell
 
-    def wide(part: Any, rows: Any, places: Any) -> Any:
+    def wide(part: Any, rows: Any, places: Any, **more: Any) -> Any:
         made = replace(part, cell=Clamp(part.cell.low * 2, part.cell.high * 2)) if isinstance(part.cell, Clamp) else part
-        return replace(real(made, rows, places), bound=real(part, rows, places).bound)
+        return replace(real(made, rows, places, **more), bound=real(part, rows, places, **more).bound)
 
     patch.setattr(cells, "cell", wide)
 
@@ -143,8 +143,8 @@ def _half_means(patch: Patch) -> None:
     """The centre of an odd range is taken for a point of the grid."""
     real = cells.cell
 
-    def half(part: Any, rows: Any, places: Any) -> Any:
-        made = real(part, rows, places)
+    def half(part: Any, rows: Any, places: Any, **more: Any) -> Any:
+        made = real(part, rows, places, **more)
         return (
             replace(made, bound=replace(made.bound, low=made.bound.low // 2, high=-(made.bound.low // 2)))
             if isinstance(part.cell, HeavyMean)
