@@ -29,7 +29,7 @@ from dpquery.backends.port import BoundedSQL
 from dpquery.backends.shapes import plain
 from dpquery.errors import Fault, Refused
 from dpquery.plan import intervals
-from dpquery.plan.release import Clamp, HeavyMean, Release, Units
+from dpquery.plan.release import Clamp, Release, Units
 from dpquery.privacy import contribution
 from dpquery.values.types import Adjacency
 
@@ -137,33 +137,6 @@ def _claims(change: Callable[[Any], Any]) -> Callable[[Patch], None]:
         patch.setattr("checked.sensitivities", lambda enforced, adjacency: real(change(enforced), adjacency))
 
     return mutant
-
-
-def _half_means(patch: Patch) -> None:
-    """The centre of an odd range is taken for a point of the grid."""
-    real = cells.cell
-
-    def half(part: Any, rows: Any, places: Any, **more: Any) -> Any:
-        made = real(part, rows, places, **more)
-        return (
-            replace(made, bound=replace(made.bound, low=made.bound.low // 2, high=-(made.bound.low // 2)))
-            if isinstance(part.cell, HeavyMean)
-            else made
-        )
-
-    patch.setattr(cells, "cell", half)
-    patch.setattr("checked.reprice", lambda *_: PRICE)
-    patch.setattr("checked.calibrate", lambda *_: SameAsAny(patch))
-
-
-class SameAsAny:
-    """A price that nobody compares."""
-
-    def __init__(self, patch: Patch) -> None:
-        self.price = PRICE
-
-
-PRICE = object()
 
 
 def _replace_one_as_remove(patch: Patch) -> None:
