@@ -248,7 +248,7 @@ def _count(statement: Statement, node: exp.Count, scope: Scope, rel: Private) ->
 
 def _distinct(statement: Statement, items: Sequence[exp.Expr], node: exp.Expr, scope: Scope, rel: Private) -> tuple[str, Argument]:
     """Distinct units where the column is the unit (from the null side of an outer join it counts where it is not NULL), else distinct values."""
-    if len(items) != 1:
+    if len(items) != 1 or isinstance(items[0], exp.Tuple):
         message = "COUNT(DISTINCT ..) counts different values of one expression"
         raise statement.refuse("COUNT_DISTINCT", message, node, "COUNT(DISTINCT x), or GROUP BY x, y")
     value = expression(items[0], scope, "COUNT")

@@ -88,6 +88,17 @@ def _read_outside(node: exp.Expr, scope: Scope, wrong: Refused) -> exp.Column | 
     return next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
 
 
+def once_for_all(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
+    """Why a subquery that is released cannot read the row around it, where it is refused for a name of that row."""
+    read = _read_outside(node, scope, wrong)
+    if read is None:
+        return wrong
+    message = f"the subquery reads {read.name!r} of the row around it, but what private rows give is released once, for all rows"
+    return statement.refuse(
+        "SUBQUERY_ABOVE_NOISE", message, read, "the key and its aggregate in a subquery with GROUP BY; it is joined, or read by the row around it"
+    )
+
+
 def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Subquery):
         node = node.this

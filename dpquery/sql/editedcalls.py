@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, Remarked, left_out_behind, put
-from dpquery.sql.editedgroups import arguments, binned, cased, frequent, item, key_added, picked, unpivoted
+from dpquery.sql.editedgroups import TAIL, arguments, binned, cased, frequent, item, key_added, picked, unpivoted
 from dpquery.sql.editedoptions import name_put
 from dpquery.sql.words import Edit, Words
 
@@ -23,6 +23,18 @@ MOMENTS = {
     **dict.fromkeys(("%m", "MM"), "month({})"),
     **dict.fromkeys(("%Y-%m-%d", "YYYY-MM-DD", "yyyy-MM-dd"), "CAST({} AS DATE)"),
 }
+HOW_MANY = ("COUNT({0})", "how many values there are, not which")
+WITHIN: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("STRING_AGG", "LISTAGG", "GROUP_CONCAT", "LIST", "ARRAY_AGG"), HOW_MANY),
+    "FIRST": ("MIN({0})", "the smallest value"),
+    "LAST": ("MAX({0})", "the largest value"),
+    "APPROX_COUNT_DISTINCT": ("COUNT(DISTINCT {0})", "counted exactly"),
+    "APPROX_QUANTILE": ("QUANTILE_CONT({0}, {1})", "the exact quantile"),
+}
+"""What stands for an aggregate within a unit that is not answered there, and how it differs."""
+ORDERED = re.compile(r"\s+ORDER\s+BY\b.*", re.IGNORECASE | re.DOTALL)
+BY = re.compile(r"(.+?)\s+ORDER\s+BY\s+([\w.\"]+)(?:\s+(?:ASC|(DESC)))?", re.IGNORECASE | re.DOTALL)
+ENDMOST = ("MIN({0})", "MAX({0})")
 BOTH = "{0} IS NOT NULL AND {1} IS NOT NULL"
 OTHERS: Mapping[str, str] = {
     "BOOL_OR": "COUNT(*) FILTER (WHERE {0})",
@@ -32,7 +44,7 @@ OTHERS: Mapping[str, str] = {
     "BIT_AND": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "BIT_OR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "BIT_XOR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
-    "REGR_SLOPE": "COVAR_POP({0}, {1}) / VAR_POP({1})",
+    "REGR_SLOPE": "COVAR_POP({0}, {1}) / VAR_POP({1}) FILTER (WHERE {0} IS NOT NULL)",
     "REGR_R2": "POWER(CORR({0}, {1}), 2)",
     "REGR_COUNT": f"COUNT(*) FILTER (WHERE {BOTH})",
     "REGR_AVGX": f"AVG({{1}}) FILTER (WHERE {BOTH})",
@@ -50,6 +62,7 @@ OTHERS: Mapping[str, str] = {
 REMARKS = {
     **dict.fromkeys(("KURTOSIS", "SKEWNESS"), "the variance"),
     **dict.fromkeys(("LIST", "ARRAY_AGG"), "how many there are, not which"),
+    "REGR_R2": "no number where one of both does not vary",
 }
 """How it differs, where its code does not say so."""
 
@@ -69,6 +82,19 @@ def nearest(place: Place) -> Iterator[str | Remarked]:
         yield from (one if remark is None else Remarked(one, remark) for one in call_put(place, template))
 
 
+def within(place: Place) -> Iterator[Remarked]:
+    """What nears an aggregate within a unit."""
+    template, differs = WITHIN.get(place.words.word(place.index), ("", ""))
+    found = arguments(place.words, place.index)
+    if template and found is not None and len(found[0]) > ("{1}" in template):
+        text = template.format(ORDERED.sub("", found[0][0]), *found[0][1:])
+        order = BY.fullmatch(found[0][0])
+        if order is not None and template in ENDMOST:
+            last = (template == ENDMOST[1]) != (order[3] is not None)
+            text, differs = f"{'ARG_MAX' if last else 'ARG_MIN'}({order[1]}, {order[2]})", "of rows where both are known"
+        yield Remarked(place.words.with_edits((place.offset, place.words.stop(_ordered(place.words, found[1])), text)), differs)
+
+
 def nearly(place: Place) -> Iterator[Remarked]:
     """A quantile in place of the least or greatest number."""
     end = ENDS.get(place.words.word(place.index))
@@ -83,9 +109,11 @@ def extremes(place: Place) -> Iterator[str]:
         yield from grouped(place)
 
 
-def kept_plain(template: str) -> Change:
-    """The call in other words, whatever its name."""
-    return lambda place: call_put(place, template)
+def both_counted(place: Place) -> Iterator[str]:
+    """COUNT of two arguments, which counts the rows that have both."""
+    found = arguments(place.words, place.index)
+    if place.words.word(place.index) == "COUNT" and found is not None and len(found[0]) == 2:
+        yield from call_put(place, f"COUNT(*) FILTER (WHERE {BOTH})")
 
 
 def bounded(place: Place) -> Iterator[Remarked]:
@@ -119,13 +147,14 @@ def texts_counted(place: Place) -> Iterator[Remarked]:
             yield Remarked(text, "how many there are, which add up to nothing")
 
 
-def moment(place: Place) -> Iterator[str]:
+def moment(place: Place) -> Iterator[Remarked]:
     """What groups days or times as the text would that they are formatted to, in SELECT and GROUP BY alike."""
     call, words = place.words.call(place.index), place.words
     found = None if call is None else FORMATTED.fullmatch(words.cut(call[0] + 1, call[1]))
     made = None if found is None else MOMENTS.get(found.group(2))
     if call is not None and found is not None and made is not None:
-        yield place.text.replace(place.text[place.offset : words.stop(call[1])], made.format(found.group(1)))
+        text = place.text.replace(place.text[place.offset : words.stop(call[1])], made.format(found.group(1)))
+        yield Remarked(text, "dates or numbers, not texts")
 
 
 def inside_left_out(*kinds: TokenType) -> Change:
@@ -138,6 +167,12 @@ def inside_left_out(*kinds: TokenType) -> Change:
             yield words.with_edits((words.stop(starts[0] - 1), words.begin(call[1]), ""))
 
     return change
+
+
+def unordered(place: Place) -> Iterator[str | Remarked]:
+    """The call without ORDER BY, of which ANY_VALUE alone takes heed."""
+    for one in inside_left_out(TokenType.ORDER_BY)(place):
+        yield Remarked(str(one), "any value, not the first in order") if place.words.word(place.index) == "ANY_VALUE" else one
 
 
 def distinct_left_out(place: Place) -> Iterator[str]:
@@ -185,9 +220,16 @@ def grouped(place: Place) -> Iterator[str]:
         for key in (month, value) if "date_trunc" in place.instead else (value,):
             shown = (place.offset, behind if alone is None else alone[1], f"{key}{name}, COUNT(*) AS n")
             yield words.with_edits(shown, key_added(words, level, key))
-    elif level.end == len(words.tokens) and not {TokenType.ORDER_BY, TokenType.LIMIT} & level.clauses.keys():
-        text = words.with_edits((place.offset, words.stop(close), value), key_added(words, level, value))
-        yield f"{text} ORDER BY COUNT(*) DESC LIMIT 1"
+    elif level.end == len(words.tokens) and not TAIL & level.clauses.keys():
+        start, stop, key = key_added(words, level, value)
+        if TokenType.GROUP_BY in level.clauses:
+            keys = words.cut(level.clauses[TokenType.GROUP_BY] + 1, level.after(TokenType.GROUP_BY))
+            behind = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY COUNT(*) DESC) = 1"
+        elif len(words.items(level)) == 1:
+            behind = " ORDER BY COUNT(*) DESC LIMIT 1"
+        else:
+            return
+        yield words.with_edits((place.offset, words.stop(close), value), (start, stop, key + behind))
 
 
 def _ordered(words: Words, close: int) -> int:
@@ -244,7 +286,7 @@ def _framed(words: Words, index: int) -> tuple[int, int, int, int] | None:
     return None if frame is None or call is None or call == bracket else (call, opened - 1, frame, close)
 
 
-def unframed(place: Place) -> Iterator[str]:
+def unframed(place: Place) -> Iterator[str | Remarked]:
     """The window without its frame, where the function takes no heed of it; FIRST_VALUE of a frame as the row so many before."""
     words, found = place.words, _framed(place.words, place.index)
     if found is None:
@@ -256,7 +298,7 @@ def unframed(place: Place) -> Iterator[str]:
     elif words.word(call) in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "LAG", "LEAD", "PERCENT_RANK", "CUME_DIST"):
         yield words.with_edits((words.stop(frame - 1), words.begin(close), ""))
     elif words.word(frame) == "RANGE":
-        yield words.with_edits((words.begin(frame), words.stop(frame), "ROWS"))
+        yield Remarked(words.with_edits((words.begin(frame), words.stop(frame), "ROWS")), "over rows, not over equal rows or distances")
 
 
 def _first(words: Words, found: tuple[int, int, int, int], bare: str) -> Iterator[str]:
@@ -268,13 +310,14 @@ def _first(words: Words, found: tuple[int, int, int, int], bare: str) -> Iterato
         yield words.with_edits((words.begin(call), words.stop(close), made))
 
 
-def to_the_last(place: Place) -> Iterator[str]:
+def to_the_last(place: Place) -> Iterator[Remarked]:
     """LAST_VALUE of the whole partition."""
     words, found = place.words, _over(place.words, place.index)
     if found is not None and words.word(place.index) == "LAST_VALUE":
         _, opened, close = found
         frame = next((at for at in words.flat(opened + 1, close) if words.word(at) in ("ROWS", "RANGE", "GROUPS")), close)
-        yield words.with_edits((words.stop(frame - 1), words.begin(close), " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"))
+        text = words.with_edits((words.stop(frame - 1), words.begin(close), " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"))
+        yield Remarked(text, "the last of all rows")
 
 
 def partitioned(place: Place) -> Iterator[str]:
@@ -314,6 +357,7 @@ def filtered(place: Place) -> Iterator[str]:
 
 
 EDITS: dict[str, tuple[Change, ...]] = {
+    "AGGREGATE": (nearest,),
     **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest, of_each("ENTROPY"))),
     **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, grouped)),
     "PIVOT": (cased,),
@@ -321,13 +365,13 @@ EDITS: dict[str, tuple[Change, ...]] = {
     **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
     "MIN_MAX": (nearly, extremes),
     "MISSING_BOUNDS": (bounded,),
-    "AGGREGATE_IN_SUBQUERY": (kept_plain("MIN({0})"),),
+    "AGGREGATE_IN_SUBQUERY": (within,),
     "AGGREGATE_CLAUSE": (inside_left_out(TokenType.LIMIT, TokenType.HAVING),),
-    "AGGREGATE_ORDER_BY": (inside_left_out(TokenType.ORDER_BY),),
+    "AGGREGATE_ORDER_BY": (unordered,),
     "DISTINCT_AGGREGATE": (distinct_left_out,),
     "TYPE_MISMATCH": (truth, days_counted, texts_counted, of_each(*SPREADS)),
     "UNKNOWN_FUNCTION": (name_put, moment),
-    "WRONG_ARGUMENTS": (kept_plain(f"COUNT(*) FILTER (WHERE {BOTH})"),),
+    "WRONG_ARGUMENTS": (both_counted,),
     "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),
     "QUANTILE": (percent,),
     "LIST_INDEX": (last_of_list,),

@@ -40,7 +40,7 @@ def _option(words: Words, index: int) -> tuple[int, int] | None:
     return None
 
 
-def option_put(place: Place) -> Iterator[str]:
+def option_put(place: Place) -> Iterator[Remarked]:
     """The value that the refusal names in place of the one that was given; of an option of the call, where the refusal points at a call."""
     meant, words = MEANT.match(place.instead), place.words
     if meant is None:
@@ -49,21 +49,23 @@ def option_put(place: Place) -> Iterator[str]:
     inside = [] if call is None else [first for first, _ in words.parts(call[0] + 1, call[1]) if words.word(first).lower() == name]
     found = _option(words, inside[0] if inside else place.index)
     if found is not None and words.word(found[0]).lower() == name:
-        yield words.with_edits((words.begin(found[0] + 2), words.stop(found[1] - 1), meant.group(2)))
+        text = words.with_edits((words.begin(found[0] + 2), words.stop(found[1] - 1), meant.group(2)))
+        yield Remarked(text, f"with {name} {words.cut(found[0] + 1, found[0] + 2)} {meant.group(2)}")
 
 
-def option_left_out(place: Place) -> Iterator[str]:
+def option_left_out(place: Place) -> Iterator[Remarked]:
     """The statement without the option, and without a clause that would be empty."""
     found, words = _option(place.words, place.index), place.words
     if found is None:
         return
     edit = _without(words, *found)
+    differs = f"without {words.word(found[0]).lower()}"
     if edit is not None:
-        yield words.with_edits(edit)
+        yield Remarked(words.with_edits(edit), differs)
     elif words.word(found[0] - 2) == "OPTIONS":
         whole = next((one for one in CLAUSE.finditer(place.text) if one.start() <= place.offset < one.end()), None)
         if whole is not None:
-            yield place.text[: whole.start()] + place.text[whole.end() :]
+            yield Remarked(place.text[: whole.start()] + place.text[whole.end() :], differs)
 
 
 def _without(words: Words, first: int, end: int) -> Edit | None:
@@ -76,7 +78,7 @@ def _without(words: Words, first: int, end: int) -> Edit | None:
 def _named_left_out(*names: str) -> Change:
     """The statement without options of these names, in the call or the clause that the refusal points at, else anywhere."""
 
-    def change(place: Place) -> Iterator[str]:
+    def change(place: Place) -> Iterator[Remarked]:
         words = place.words
         close = (words.call(place.index) or (0, len(words.tokens)))[1]
         for at in range(place.index, close):
@@ -86,7 +88,7 @@ def _named_left_out(*names: str) -> Change:
     return change
 
 
-def delta_left_out(place: Place) -> Iterator[str]:
+def delta_left_out(place: Place) -> Iterator[Remarked]:
     """The statement with the schema's delta in place of its own."""
     words = place.words
     for at in range(len(words.tokens)):
@@ -112,20 +114,23 @@ def shares_left_out(place: Place) -> Iterator[str]:
     yield re.sub(r",\s*epsilon\s*=>\s*[\d.eE+-]+", "", place.text)
 
 
-def bounds_turned(place: Place) -> Iterator[str]:
+def bounds_turned(place: Place) -> Iterator[Remarked]:
     """The bounds the other way round."""
     found, words = _option(place.words, place.index), place.words
     parts = [] if found is None else words.parts(found[0] + 3, found[1] - 1)
     if len(parts) == 2:
         low, high = (words.cut(*part) for part in parts)
-        yield words.with_edits((words.begin(parts[0][0]), words.stop(parts[1][1] - 1), f"{high}, {low}"))
+        text = words.with_edits((words.begin(parts[0][0]), words.stop(parts[1][1] - 1), f"{high}, {low}"))
+        yield Remarked(text, "with the bounds the other way round")
 
 
-def number_put(place: Place) -> Iterator[str]:
+def number_put(place: Place) -> Iterator[Remarked]:
     """A number in place of a text that spells it."""
     number = NUMBER.match(place.text, place.offset)
     if number is not None:
-        yield place.text[: number.start()] + number.group(1) + number.group(2).replace(",", ".") + place.text[number.end() :]
+        value = number.group(2).replace(",", ".")
+        text = place.text[: number.start()] + number.group(1) + value + place.text[number.end() :]
+        yield Remarked(text, f"with {number.group(1)}{value}")
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------------------------

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 
 from sqlglot import TokenType
 
 from dpquery.sql.dialect import LITERALS
-from dpquery.sql.edited import Change, Place, put_behind
+from dpquery.sql.edited import Change, Place, Remarked, put_behind
 from dpquery.sql.quoting import NAME, bare
 from dpquery.sql.words import Edit, Level, Words
 
 UNIT = re.compile(rf"PARTITION BY ({NAME}(?:\.{NAME})?)")
+SET = re.compile(r"\(([^()]*)\)|([\w.\"]+)")
 TRIMMED = (TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 
 
@@ -56,7 +57,7 @@ def _unnamed(words: Words, first: int, end: int) -> str:
     return words.cut(first, end - 2) if words.kind(end - 2) is TokenType.ALIAS else words.cut(first, end)
 
 
-def first_of_unit(place: Place) -> Iterator[str]:
+def first_of_unit(place: Place) -> Iterator[Remarked]:
     """DISTINCT ON as QUALIFY: the first row of each key, within the unit where the refusal names it."""
     level, words = place.level, place.words
     if level is None or words.kind(level.start + 2) is not TokenType.ON or words.kind(level.start + 3) is not TokenType.L_PAREN:
@@ -66,7 +67,8 @@ def first_of_unit(place: Place) -> Iterator[str]:
         return
     keys = [words.cut(*part) for part in words.parts(level.start + 4, close)]
     unit = UNIT.search(place.instead)
-    if unit is not None and unit.group(1).rpartition(".")[2] not in [key.rpartition(".")[2] for key in keys]:
+    added = unit is not None and unit.group(1).rpartition(".")[2] not in [key.rpartition(".")[2] for key in keys]
+    if unit is not None and added:
         keys = [unit.group(1), *keys]
     bare = (words.begin(level.start + 1), words.begin(close + 1), "")
     order, end = level.clauses.get(TokenType.ORDER_BY), level.after(TokenType.ORDER_BY)
@@ -74,7 +76,8 @@ def first_of_unit(place: Place) -> Iterator[str]:
     others = [term for term in terms if re.sub(r"\s+(?:ASC|DESC)\Z", "", term, flags=re.IGNORECASE) not in keys]
     if TokenType.QUALIFY not in level.clauses:
         start = words.stop((end if order is None else order) - 1)
-        yield words.with_edits(bare, (start, words.stop(end - 1), f" QUALIFY {_numbered(keys, others)} = 1"))
+        text = words.with_edits(bare, (start, words.stop(end - 1), f" QUALIFY {_numbered(keys, others)} = 1"))
+        yield Remarked(text, "the first within each unit" if added else "")
 
 
 def _numbered(keys: list[str], terms: list[str]) -> str:
@@ -83,7 +86,7 @@ def _numbered(keys: list[str], terms: list[str]) -> str:
     return f"row_number() OVER (PARTITION BY {', '.join(keys)}{order})"
 
 
-def limited(place: Place) -> Iterator[str]:
+def limited(place: Place) -> Iterator[Remarked]:
     """The first rows of each unit in place of the first of all; without an order, all rows."""
     level, words, unit = place.level, place.words, UNIT.search(place.instead)
     if level is None:
@@ -91,9 +94,10 @@ def limited(place: Place) -> Iterator[str]:
     number, order = _clause(words, level, TokenType.LIMIT), level.clauses.get(TokenType.ORDER_BY)
     if unit is not None and order is not None and number.isdigit() and not {TokenType.QUALIFY, TokenType.OFFSET} & level.clauses.keys():
         terms = [words.cut(*part) for part in words.parts(order + 1, level.after(TokenType.ORDER_BY))]
-        yield words.with_edits(_tail(words, level, f" QUALIFY {_numbered([unit.group(1)], terms)} <= {number}"))
+        text = words.with_edits(_tail(words, level, f" QUALIFY {_numbered([unit.group(1)], terms)} <= {number}"))
+        yield Remarked(text, f"the first {number} of each unit, not of all")
     if order is None:
-        yield words.with_edits(_tail(words, level))
+        yield Remarked(words.with_edits(_tail(words, level)), "of all rows, not of the first alone")
 
 
 # ---- keys ----------------------------------------------------------------------------------------------------------------------------
@@ -112,17 +116,25 @@ def keyed(word: TokenType, says: str) -> Change:
     return change
 
 
-def finest(place: Place) -> Iterator[str]:
+def finest(place: Place) -> Iterator[str | Remarked]:
     """The keys of the finest of several groupings: CUBE (a, b), ROLLUP (a, b), GROUPING SETS ((a, b), ..)."""
     level, words = place.level, place.words
     if level is None or TokenType.GROUP_BY not in level.clauses:
         return
     first, end = level.clauses[TokenType.GROUP_BY] + 1, level.after(TokenType.GROUP_BY)
     text = words.cut(first, end)
-    sets = re.fullmatch(r"GROUPING\s+SETS\s*\(\s*\(?([^()]*)\)?.*\)", text, re.IGNORECASE | re.DOTALL)
+    sets = re.fullmatch(r"GROUPING\s+SETS\s*\(((?:[^()]|\([^()]*\))*)\)", text, re.IGNORECASE | re.DOTALL)
     levels = re.fullmatch(r"(?:CUBE|ROLLUP)\s*\((.*)\)", text, re.IGNORECASE | re.DOTALL)
     after = re.fullmatch(r"(.*?)\s+WITH\s+(?:CUBE|ROLLUP)", text, re.IGNORECASE | re.DOTALL)
-    found = sets or levels or after
+    if sets is not None:
+        named = [[one.strip() for one in (inside or alone).split(",") if one.strip()] for inside, alone in SET.findall(sets.group(1))]
+        keys = list(dict.fromkeys(chain.from_iterable(named)))
+        whole = any(len(set(part)) == len(keys) for part in named)
+        text = words.with_edits((words.begin(first), words.stop(end - 1), ", ".join(keys)))
+        if keys:
+            yield Remarked(text, "of the finest groups alone" if whole else "in groups by all of the keys at once")
+        return
+    found = levels or after
     if found is not None and found.group(1).strip():
         yield words.with_edits((words.begin(first), words.stop(end - 1), found.group(1).strip()))
 
@@ -144,13 +156,15 @@ def units_counted(place: Place) -> Iterator[str]:
         yield words.with_edits(*edits)
 
 
-def averaged(place: Place) -> Iterator[str]:
+def averaged(place: Place) -> Iterator[Remarked]:
     """A column that is no key inside the aggregate that the refusal names."""
     found, words = re.search(rf"\bor (\w+)\(({NAME})\)\Z", place.instead), place.words
     if found is not None:
         dotted = words.kind(place.index + 1) is TokenType.DOT
         end = words.stop(place.index + 2 * dotted)
-        yield words.with_edits((place.offset, end, f"{found.group(1)}({place.text[place.offset : end]})"))
+        text = words.with_edits((place.offset, end, f"{found.group(1)}({place.text[place.offset : end]})"))
+        counted = found.group(1).upper() == "COUNT"
+        yield Remarked(text, "how many values there are of what is no key" if counted else "the average of what is no key")
 
 
 def in_having(place: Place) -> Iterator[str]:

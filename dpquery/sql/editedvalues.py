@@ -48,6 +48,22 @@ def joined_by_unit(place: Place) -> Iterator[Remarked]:
         yield Remarked(words.with_edits((at, at, join), (words.begin(opened), words.stop(close), value)), "")
 
 
+def released_by_key(place: Place) -> Iterator[Remarked]:
+    """A released value of the rows that equal the row around it as one row for each key, of which that row reads its own."""
+    words, inner = place.words, place.level
+    tied = None if inner is None or inner.start == 0 else ties(words, inner, place.index)
+    if inner is None or tied is None or words.kind(inner.start - 1) is not TokenType.L_PAREN or not inner.clauses.keys() <= OWN:
+        return
+    items = words.items(inner)
+    found = _folds(words, *items[0]) if len(items) == 1 else []
+    if len(found) == 1 and found[0] == items[0]:
+        name, called, counts = _free(words, "s"), _free(words, "v"), words.word(found[0][0]) in COUNTS
+        query = _query(words, inner, tied, f"{words.cut(*found[0])} AS {called}")
+        value = f"(SELECT MAX({name}.{called}) FROM ({query}) AS {name} WHERE {tied.on(name)})"
+        edit: Edit = (words.begin(inner.start - 1), words.stop(inner.end), f"COALESCE({value}, 0)" if counts else value)
+        yield Remarked(words.with_edits(edit), "")
+
+
 def _folds(words: Words, first: int, end: int) -> list[tuple[int, int]]:
     """The aggregates of an item, each with its filter."""
     found = list[tuple[int, int]]()
@@ -120,4 +136,4 @@ def counted(place: Place) -> Iterator[Remarked]:
     yield Remarked(words.with_edits(edit), "whether there are any at all, as a noisy count tells")
 
 
-EDITS: dict[str, tuple[Change, ...]] = {"CORRELATED_VALUE": (joined_by_unit,), "EXISTS": (counted,)}
+EDITS: dict[str, tuple[Change, ...]] = {"CORRELATED_VALUE": (joined_by_unit,), "EXISTS": (counted,), "SUBQUERY_ABOVE_NOISE": (released_by_key,)}

@@ -19,6 +19,7 @@ from dpquery.sql import keys as grouping
 from dpquery.sql import leading, pairs, split
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
+from dpquery.sql.correlated import once_for_all
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.edges import check_feeds
 from dpquery.sql.env import Env, alias_of, named_item
@@ -384,7 +385,10 @@ class Reader:
             elif not above[0].tied:
                 pairs.note(self.statement, (outer.closed, above[0].closed), pairs.FEW, node, (outer.unsure, above[0].unsure))
             return found
-        return self._once(query, env)
+        try:
+            return self._once(query, env)
+        except Refused as wrong:
+            raise (wrong if outer is None else once_for_all(self.statement, node, outer.scope, wrong)) from None
 
 
 def check_named(statement: Statement) -> None:

@@ -114,7 +114,7 @@ def argument(statement: Statement, this: exp.Expr, node: exp.Expr, scope: Scope)
     match this:
         case exp.Distinct():
             listed, on = take(this, "expressions", "on")
-            if on is not None or len(listed) != 1:
+            if on is not None or len(listed) != 1 or isinstance(listed[0], exp.Tuple):
                 raise statement.refuse("COUNT_DISTINCT", "DISTINCT takes one column here", node, "COUNT(DISTINCT x)")
             return expression(listed[0], scope, "an aggregate"), True
         case exp.Order():

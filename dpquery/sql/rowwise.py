@@ -45,7 +45,11 @@ def _misplaced(node: exp.Expr) -> tuple[str, str, str] | None:
         case exp.In() if node.args.get("query") is not None:
             return "IN_SUBQUERY", "IN with a subquery within another condition or expression", f"x IN (SELECT ..) {ALONE}"
         case exp.Query() | exp.Subquery():
-            return "SCALAR_SUBQUERY", "a subquery", "one aggregate of all rows, (SELECT AVG(x) FROM t); or a JOIN on the privacy unit"
+            return (
+                "SCALAR_SUBQUERY",
+                "a subquery other than one aggregate of all rows",
+                "one aggregate of all rows, (SELECT AVG(x) FROM t); or a JOIN on the privacy unit",
+            )
         case exp.Window():
             return "WINDOW", "a window function", "the window over aggregates, in SELECT, QUALIFY or ORDER BY"
         case _ if is_aggregate(node):

@@ -132,7 +132,8 @@ def unknown(name: str, node: exp.Expr, at: At) -> Refused:
     instead = INSTEAD.get(written, INSTEAD.get(name, LISTED))
     for known in (written, name):
         if known in FORBIDDEN:
-            return at.refuse("FUNCTION_NOT_ALLOWED", f"{written or name}() {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
+            what = f"{written or name}()" if written or instead != PATTERNS else "a regular expression"
+            return at.refuse("FUNCTION_NOT_ALLOWED", f"{what} {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
     said = written or name
     like = near(said, NAMES) if instead == LISTED else ""
     return at.refuse("UNKNOWN_FUNCTION", f"no function {said!r} is allowed below the noise line{like}", node, instead)
