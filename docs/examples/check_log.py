@@ -30,13 +30,14 @@ def led_to(leaf, index, size, hashes):
     return leaf
 
 
-link, leaves = bytes(32), []
+link, leaves, ids = bytes(32), [], []
 for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines():
     entry = json.loads(line)
     body = json.dumps(entry["body"], sort_keys=True, separators=(",", ":"))
     commitment = sha256(body.encode()).digest()
     link = sha256(link + commitment).digest()
     leaves.append(sha256(b"\0" + commitment).digest())
+    ids.append(entry["body"]["id"])
     if (entry["seq"], entry["commitment"], entry["link"]) != (len(leaves), commitment.hex(), link.hex()):
         sys.exit(f"line {len(leaves)} does not follow")
 print(f"{len(leaves)} entries, root {base64.b64encode(root(leaves)).decode()}")
@@ -49,4 +50,6 @@ if len(sys.argv) > 2:
         sys.exit("the proof does not lead to the root")
     if root(leaves[: int(size)]) != base64.b64decode(signed):
         sys.exit("the root is not that of the log")
+    if ids[proof["index"]] != proof["entry"]:
+        sys.exit("the proof is of another entry")
     print(f"entry {proof['entry']} is in it; who signed the root is checked with the key")

@@ -143,9 +143,9 @@ def _added(line: Logged) -> str:
     """What a line of the log adds: the price, an account's cap, a version, why it was refused, or which entry it settles."""
     body = line.body
     match line.event:
-        case "charged" if body["epsilon"] == "infinite":
+        case "charged" | "shown" if body["epsilon"] == "infinite":
             return f"rho {amount(body['rho'])}"
-        case "charged":
+        case "charged" | "shown":
             return f"epsilon {amount(body['epsilon'])}"
         case "account" | "caps" if "period" in body:
             return f"cap {amount(body['epsilon'])} each {body['period']} days"

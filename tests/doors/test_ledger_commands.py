@@ -121,6 +121,8 @@ def test_an_exported_log_and_a_proof_are_checked_without_dpquery(command: Comman
     log.write_text(whole, encoding="utf-8")
     proof.write_text(json.dumps({**shown, "index": shown["index"] - 1}), encoding="utf-8")
     assert "does not lead to the root" in run().stderr
+    proof.write_text(json.dumps({**shown, "entry": "0" * 32}), encoding="utf-8")
+    assert "the proof is of another entry" in run().stderr
 
 
 def test_a_receipt_is_held_against_its_entry(command: Command, fresh: Path, answer: Path) -> None:
