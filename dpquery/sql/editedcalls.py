@@ -224,12 +224,12 @@ def grouped(place: Place) -> Iterator[str]:
         start, stop, key = key_added(words, level, value)
         if TokenType.GROUP_BY in level.clauses:
             keys = words.cut(level.clauses[TokenType.GROUP_BY] + 1, level.after(TokenType.GROUP_BY))
-            behind = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY COUNT(*) DESC) = 1"
+            chosen = f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY COUNT(*) DESC) = 1"
         elif len(words.items(level)) == 1:
-            behind = " ORDER BY COUNT(*) DESC LIMIT 1"
+            chosen = " ORDER BY COUNT(*) DESC LIMIT 1"
         else:
             return
-        yield words.with_edits((place.offset, words.stop(close), value), (start, stop, key + behind))
+        yield words.with_edits((place.offset, words.stop(close), value), (start, stop, key + chosen))
 
 
 def _ordered(words: Words, close: int) -> int:
