@@ -67,7 +67,7 @@ REFUSED = {
     ITEMS + "SELECT item, (SELECT b.n FROM r AS b WHERE b.n > a.n) FROM r AS a": "SCALAR_SUBQUERY",
     ITEMS + "SELECT item, (SELECT MAX(b.n) FROM r AS b WHERE b.n > a.m) FROM r AS a": "UNKNOWN_COLUMN",
     "SELECT item FROM orders GROUP BY item HAVING COUNT(*) > (SELECT MAX(k.place) FROM kinds AS k WHERE k.place = orders.amount)": "NOT_GROUPED",
-    "SELECT item FROM orders GROUP BY item HAVING COUNT(*) > (SELECT COUNT(*) FROM users AS u WHERE u.user_id = orders.item)": "UNKNOWN_TABLE",
+    "SELECT item FROM orders GROUP BY item HAVING COUNT(*) > (SELECT COUNT(*) FROM users AS u WHERE u.user_id = orders.item)": "SUBQUERY_ABOVE_NOISE",
     ITEMS + "SELECT item FROM r QUALIFY (SELECT MAX(k.place) FROM kinds AS k WHERE k.place < r.place) > RANK() OVER (ORDER BY n)": "UNKNOWN_COLUMN",
 }
 
