@@ -72,13 +72,22 @@ def around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -
 
 def grouped_around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
     """The same of a subquery of EXISTS or IN that does more than filter and show."""
-    read = _read_outside(node, scope, wrong)
-    if read is None:
-        return wrong
-    message = f"the subquery reads {read.name!r} of the row around it, as only WHERE of one without GROUP BY, HAVING, ORDER BY and LIMIT may"
-    return statement.refuse(
-        "SUBQUERY_HERE", message, read, "these in a subquery of its FROM: SELECT 1 FROM (SELECT .. GROUP BY ..) AS s WHERE s.x = outer.x"
-    )
+    why = "as only WHERE of one without GROUP BY, HAVING, ORDER BY and LIMIT may"
+    instead = "these in a subquery of its FROM: SELECT 1 FROM (SELECT .. GROUP BY ..) AS s WHERE s.x = outer.x"
+    return _reading(statement, node, scope, wrong, ("SUBQUERY_HERE", why, instead))
+
+
+def once_for_all(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
+    """Why a subquery that is released cannot read the row around it, where it is refused for a name of that row."""
+    why = "but what private rows give is released once, for all rows"
+    instead = "the key and its aggregate in a subquery with GROUP BY; it is joined, or read by the row around it"
+    return _reading(statement, node, scope, wrong, ("SUBQUERY_ABOVE_NOISE", why, instead))
+
+
+def _reading(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused, told: tuple[str, str, str]) -> Refused:
+    """The refusal that names a column of the row around the subquery (code, why, what to write instead), if it is one that was not found."""
+    read, (code, why, instead) = _read_outside(node, scope, wrong), told
+    return wrong if read is None else statement.refuse(code, f"the subquery reads {read.name!r} of the row around it, {why}", read, instead)
 
 
 def _read_outside(node: exp.Expr, scope: Scope, wrong: Refused) -> exp.Column | None:
@@ -86,17 +95,6 @@ def _read_outside(node: exp.Expr, scope: Scope, wrong: Refused) -> exp.Column | 
     if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
         return None
     return next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
-
-
-def once_for_all(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -> Refused:
-    """Why a subquery that is released cannot read the row around it, where it is refused for a name of that row."""
-    read = _read_outside(node, scope, wrong)
-    if read is None:
-        return wrong
-    message = f"the subquery reads {read.name!r} of the row around it, but what private rows give is released once, for all rows"
-    return statement.refuse(
-        "SUBQUERY_ABOVE_NOISE", message, read, "the key and its aggregate in a subquery with GROUP BY; it is joined, or read by the row around it"
-    )
 
 
 def _bare(node: exp.Expr) -> exp.Expr:

@@ -172,11 +172,10 @@ def sources(keys: Sequence[Keyed], side: Bound) -> tuple[KeySource, ...]:
     near = replace(near, spelled=near.spelled + declared, facts=near.facts + declared)
     publics = {below.public.name: below.public for below in walk(side.rel) if isinstance(below, Lookup) and below.join is Join.INNER}
     found, covered = list[KeySource](), set[int]()
-    for name in _by_table(keys, publics, steady):
-        if not covered.isdisjoint(_by_table(keys, publics, steady)[name]):
-            continue
-        found.append(_table_source(keys, publics[name], near, covered))
-        covered |= set(found[-1].positions)
+    for name, places in _by_table(keys, publics, steady).items():
+        if covered.isdisjoint(places):
+            found.append(_table_source(keys, publics[name], near, covered))
+            covered |= set(found[-1].positions)
     for place, keyed_one in enumerate(keys):
         if place not in covered:
             source = _literal_source(place, keyed_one.key, near, steady) or _binned(place, keyed_one.key, near, steady - unit_columns(side.rel))
