@@ -15,8 +15,8 @@ from dpquery.plan.draft import Post, Question
 from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
 from dpquery.privacy.locality import owning
+from dpquery.sql import byname, leading, pairs, split
 from dpquery.sql import keys as grouping
-from dpquery.sql import leading, pairs, split
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
 from dpquery.sql.correlated import once_for_all
@@ -321,9 +321,10 @@ class Reader:
         return opened(self.statement, query(self.statement, node, env), node, single)
 
     def _set(self, node: exp.SetOperation, env: Env, inner: bool) -> tuple[Lifter, Post, bool]:
-        ctes, left, right, distinct, order, limit, offset = take(node, *SET)
+        ctes, left, right, distinct, order, limit, offset, *matched = take(node, *SET, *byname.MATCHED)
         inside = env.within(self.statement, ctes)
-        found = united(self.statement, node, self._branch(left, inside), self._branch(right, inside), bool(distinct))
+        both = byname.branches(self.statement, node, byname.by_name(matched), self._branch(left, inside), self._branch(right, inside))
+        found = united(self.statement, node, *both, bool(distinct))
         limits = whole_number(self.statement, limit, "LIMIT"), whole_number(self.statement, offset, "OFFSET")
         everything = Clauses([exp.Star()], None, None, None, None, None, order, *limits)
         return self._selected(node, flat(self.statement, found, "", (), 0), everything, inside, inner)

@@ -54,7 +54,7 @@ def spelled_out(node: exp.Expr, dialect: str) -> None:
                 found = exp.Not(this=found) if isinstance(node, exp.NEQ | exp.NullSafeNEQ) else found
         case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() if dialect in ORDERED:
             found = _ordered(node.this, node.expression, type(node), distinct)
-        case exp.Between(this=value) if dialect in ORDERED and argument(node, "symmetric") is None:
+        case exp.Between(this=value) if dialect in ORDERED and not argument(node, "symmetric"):
             ends = [_ordered(value, argument(node, name), kind, distinct) for name, kind in (("low", exp.GTE), ("high", exp.LTE))]
             found = None if None in ends else _joined(exp.And, [one for one in ends if one is not None])
         case _:
@@ -146,15 +146,19 @@ def _null(node: exp.Expr) -> exp.Expr:
 
 
 def _listed(node: exp.In, distinct: bool) -> None:
-    """(a, b) IN ((1, 2), (3, 4)), and as a condition of its own (a, b) IN (SELECT x, y ..), which is a row with equal values."""
+    """(a, b) IN ((1, 2), (3, 4)) or (VALUES (1, 2), ..), and as a condition of its own (a, b) IN (SELECT x, y ..): a row with equal values."""
     query, values = argument(node, "query"), _row(node.this)
     if values is None or argument(node, "unnest") or argument(node, "field"):
         return
+    given = node.expressions
+    if len(given) == 1 and isinstance(given[0], exp.Values):
+        given, distinct = given[0].expressions, False  # rows of a subquery are compared value by value
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.expressions[0])) if len(given) > MOST else None
     if query is not None:
-        if _alone(node) and _columns(query) == len(values):
+        if _alone(node) and (given or _columns(query) == len(values)):
             node.replace(_partner(values, query))
         return
-    rows = [_pairs(node.this, item) for item in node.expressions]
+    rows = [_pairs(node.this, item) for item in given]
     if rows and all(rows) and len(rows) <= MOST:
         check_copied(node.this, len(rows))
         node.replace(_joined(exp.Or, (_all(pairs, distinct) for pairs in rows)))

@@ -13,7 +13,7 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.plan.rel import Compute, Keep
 from dpquery.plan.scalar import Column, Scalar, walk
-from dpquery.sql import literals, peruser, public, publicrows, semi
+from dpquery.sql import byname, literals, peruser, public, publicrows, semi
 from dpquery.sql.chains import chained
 from dpquery.sql.correlated import grouped_around
 from dpquery.sql.dialect import parse_view
@@ -151,9 +151,10 @@ def query(statement: Statement, node: exp.Expr, env: Env) -> Side:
     while isinstance(node, exp.Subquery):
         (node,) = take(node, "this")
     if isinstance(node, exp.SetOperation):
-        clause, first, second, distinct = take(node, "with_", "this", "expression", "distinct")
+        clause, first, second, distinct, *matched = take(node, "with_", "this", "expression", "distinct", *byname.MATCHED)
         inside = env.within(statement, clause)
-        return stacked(statement, node, query(statement, first, inside), query(statement, second, inside), bool(distinct))
+        both = byname.sides(statement, node, byname.by_name(matched), query(statement, first, inside), query(statement, second, inside))
+        return stacked(statement, node, *both, bool(distinct))
     if isinstance(node, exp.Values):
         return literals.values(statement, node)
     if not isinstance(node, exp.Select):

@@ -1,11 +1,13 @@
 """What a statement says briefly, said at length: lists after ANY and ALL; MATERIALIZED, which changes no answer, is left out.
 
-`x = ANY(['a', 'b'])` is `x IN ('a', 'b')`, `x LIKE ANY ('a%', 'b%')` one LIKE or the other. Nothing else of the statement is touched, and what cannot
-be said at length stays for the readers to refuse. Rows of values are `rowvalues`' part.
+`x = ANY(['a', 'b'])` is `x IN ('a', 'b')`, `x LIKE ANY ('a%', 'b%')` one LIKE or the other, `x BETWEEN SYMMETRIC 9 AND 3` is BETWEEN 3 AND 9. Nothing
+else of the statement is touched, and what cannot be said at length stays for the readers to refuse. Rows of values are `rowvalues`' part.
 """
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from functools import reduce
 
 from sqlglot import exp
@@ -18,6 +20,8 @@ COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, e
 PATTERNS = (exp.Like, exp.ILike)
 
 
+DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+NUMBER = re.compile(r"\d{1,100}(?:\.\d{1,100})?", re.ASCII)
 CALLED = "called"  # the mark of a function that has several names: the one that the text has
 
 
@@ -36,6 +40,9 @@ def spelled_out(tree: exp.Expr, text: str, dialect: str) -> None:
                 rowvalues.spelled_out(node, dialect)
             case exp.Anonymous():
                 _indexed(node)
+            case exp.Between() if argument(node, "symmetric"):
+                for one in _either_way(node):
+                    rowvalues.spelled_out(one, dialect)
             case _ if rowvalues.compares(node):
                 rowvalues.spelled_out(node, dialect)
             case exp.NullSafeEQ() | exp.NullSafeNEQ() | exp.Between():
@@ -82,6 +89,37 @@ def _compared(node: exp.Expr) -> None:
     else:
         return
     node.replace(found)
+
+
+def _either_way(node: exp.Between) -> list[exp.Expr]:
+    """BETWEEN SYMMETRIC as BETWEEN its ends in either order, or in the right one where literals tell it; what stands in its place."""
+    this, low, high = node.this, argument(node, "low"), argument(node, "high")
+    ends = _end(low), _end(high)
+    if ends[0] is not None and ends[1] is not None and ends[0][0] == ends[1][0]:
+        first, last = (low, high) if ends[0] <= ends[1] else (high, low)
+        found = exp.Between(this=this, low=first, high=last)
+        node.replace(found)
+        return [found]
+    for one in (this, low, high):
+        check_copied(one, 2)
+    each: list[exp.Expr] = [exp.Between(this=this, low=low, high=high), exp.Between(this=this.copy(), low=high.copy(), high=low.copy())]
+    node.replace(exp.paren(exp.Or(this=each[0], expression=each[1]), copy=False))
+    return each
+
+
+def _end(node: exp.Expr) -> tuple[str, Decimal | str] | None:
+    """A literal as what tells which of two of one kind is the greater: a number, or a day written as days are."""
+    match node:
+        case exp.Neg() if (found := _end(node.this)) is not None and isinstance(found[1], Decimal):
+            return "number", -found[1]
+        case exp.Cast(this=exp.Literal(is_string=True)) if DAY.fullmatch(node.this.name) and argument(node, "to").is_type("date"):
+            return "date", node.this.name
+        case exp.Literal(is_string=True) if DAY.fullmatch(node.name):
+            return "text", node.name
+        case exp.Literal(is_string=False) if NUMBER.fullmatch(node.name):
+            return "number", Decimal(node.name)
+        case _:
+            return None
 
 
 def _unnested(node: exp.In) -> None:

@@ -6,6 +6,7 @@ of two units would be one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import Mismatch, common, convert
 from dpquery.plan.intervals import interval
 from dpquery.plan.rel import Merge, Stack
-from dpquery.plan.scalar import Column, Interval, Scalar
+from dpquery.plan.scalar import Column, Interval, Literal, Scalar
 from dpquery.privacy.locality import owning
 from dpquery.sql.names import Field, Frame, Origin, Source, Statement
 from dpquery.sql.sides import Bound, Open, Side
@@ -91,7 +92,8 @@ def _unit_missing(statement: Statement, node: exp.SetOperation, how: Merge) -> R
 
 def of_both(statement: Statement, name: str, ours: Scalar, theirs: Scalar) -> Column:
     """A column of the stack: its bounds hold those of both branches, its declared values are those of both."""
-    made = Column(next(statement.ids), name, ours.type, _hull(ours, theirs), _values(ours, theirs), step=_step(ours, theirs))
+    known = [value for value in (ours, theirs) if not (isinstance(value, Literal) and value.value is None)]  # a NULL is beyond no bounds
+    made = Column(next(statement.ids), name, ours.type, _hull(known), _values(ours, theirs), step=_step(known))
     origins = [statement.origins.get(v.id) if isinstance(v, Column) else None for v in (ours, theirs)]
     fixes = [frozenset[tuple[str, ...]]() if origin is None else origin.fixes for origin in origins]
     if fixes[0] & fixes[1]:
@@ -99,11 +101,10 @@ def of_both(statement: Statement, name: str, ours: Scalar, theirs: Scalar) -> Co
     return made
 
 
-def _hull(ours: Scalar, theirs: Scalar) -> Interval | None:
-    if not ours.type.numeric:
-        return None
-    one, other = interval(ours), interval(theirs)
-    return None if one is None or other is None else Interval(min(one.low, other.low), max(one.high, other.high))
+def _hull(known: Sequence[Scalar]) -> Interval | None:
+    spans = [interval(value) if value.type.numeric else None for value in known]
+    lows, highs = [span.low for span in spans if span is not None], [span.high for span in spans if span is not None]
+    return Interval(min(lows), max(highs)) if lows and len(lows) == len(known) else None
 
 
 def _values(ours: Scalar, theirs: Scalar) -> tuple[Value, ...] | None:
@@ -112,6 +113,6 @@ def _values(ours: Scalar, theirs: Scalar) -> tuple[Value, ...] | None:
     return tuple(dict.fromkeys((*ours.values, *theirs.values)))
 
 
-def _step(ours: Scalar, theirs: Scalar) -> Fraction | None:
-    steps = [v.step if isinstance(v, Column) else None for v in (ours, theirs)]
-    return steps[0] if steps[0] == steps[1] else None
+def _step(known: Sequence[Scalar]) -> Fraction | None:
+    steps = {value.step if isinstance(value, Column) else None for value in known}
+    return steps.pop() if len(steps) == 1 else None

@@ -1,0 +1,100 @@
+"""What analysts of other engines write, over foreign keys three deep: without noise the answer is plain DuckDB's to the same question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import people
+import pytest
+from plain_answers import answer
+
+from dpquery.engine.session import Session
+
+DATA = """
+CREATE TABLE customers AS SELECT i::INT AS customer_id, (20 + i % 50)::INT AS age, ['DE', 'FR', 'US'][1 + i % 3] AS country,
+  DATE '2023-01-15' + (i * 9 % 300)::INT AS joined, ['free', 'pro'][1 + i % 2] AS plan FROM range(30) t(i);
+CREATE TABLE orders AS SELECT i::INT AS order_id, (i * 7 % 30)::INT AS customer_id, (i * 3 % 11)::INT AS amount,
+  DATE '2024-01-01' + (i * 5 % 120)::INT AS day, ['web', 'shop', 'fax'][1 + i % 3] AS channel, i % 4 > 0 AS paid FROM range(90) t(i);
+CREATE TABLE items AS SELECT i::INT AS item_id, (i % 90)::INT AS order_id, (i % 7)::INT AS price, (1 + i % 3)::INT AS quantity,
+  ['pen', 'ink', 'pad'][1 + i % 3] AS product FROM range(150) t(i);
+CREATE TABLE returns AS SELECT i::INT AS return_id, (i * 4 % 150)::INT AS item_id, ['late', 'torn'][1 + i % 2] AS reason,
+  DATE '2024-03-01' + (i % 40)::INT AS day FROM range(40) t(i);
+CREATE TABLE countries AS SELECT * FROM (VALUES ('DE', 'EU', 3), ('FR', 'EU', 5), ('CA', 'AM', 9)) t(country, region, tax);
+"""
+TABLES = """
+tables:
+  customers:
+    unit: customer_id
+    max_rows_per_unit: 1
+    columns: {customer_id: {type: integer}, age: {type: integer, lower: 0, upper: 120}, country: {type: string, values: [DE, FR, US]},
+      joined: {type: date}, plan: {type: string, values: [free, pro]}}
+  orders:
+    unit: customer_id
+    columns: {order_id: {type: integer, unique: true}, customer_id: {type: integer}, amount: {type: integer, lower: 0, upper: 20},
+      day: {type: date}, channel: {type: string, values: [web, shop, fax]}, paid: {type: boolean}}
+  items:
+    unit: {via: order_id, references: orders.order_id}
+    columns: {item_id: {type: integer, unique: true}, order_id: {type: integer}, price: {type: integer, lower: 0, upper: 10},
+      quantity: {type: integer, lower: 0, upper: 5}, product: {type: string, values: [pen, ink, pad]}}
+  returns:
+    unit: {via: item_id, references: items.item_id}
+    columns: {return_id: {type: integer, unique: true}, item_id: {type: integer}, reason: {type: string, values: [late, torn]}, day: {type: date}}
+  countries: {public: true, columns: {country: {type: string}, region: {type: string}, tax: {type: integer}}}
+"""
+TERMS = people.NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace(
+    "max_groups_contributed: 5", "max_groups_contributed: 50"
+)
+BY_NAME = (
+    "SELECT channel AS k, count(*) AS n FROM orders GROUP BY channel UNION ALL BY NAME SELECT count(*) AS n, country AS k FROM customers GROUP BY 2",
+    "SELECT channel AS k, count(*) AS n FROM orders GROUP BY channel UNION ALL BY NAME SELECT count(*) AS m, country AS k FROM customers GROUP BY 2",
+    "SELECT count(*) AS n FROM customers UNION BY NAME SELECT sum(amount) AS s FROM orders",
+    "SELECT count(*), count(amount), sum(age) FROM (SELECT amount, customer_id FROM orders UNION ALL BY NAME SELECT customer_id, age FROM customers)",
+    "SELECT count(*) FROM (SELECT customer_id, channel AS c FROM orders UNION BY NAME SELECT plan AS c, customer_id FROM customers)",
+    "SELECT count(*), count(r) FROM customers JOIN (SELECT country AS k, region AS r FROM countries UNION ALL BY NAME SELECT 'US' AS k) c"
+    " ON k = country",
+)
+LONG = ", ".join(f"('web', {i})" for i in range(3, 300))
+VALUES = (
+    "SELECT count(*) FROM orders WHERE (channel, amount) IN (VALUES ('web', 3), ('shop', 1), (NULL, 2))",
+    "SELECT count(*) FROM (SELECT nullif(channel, 'fax') AS c, amount AS a FROM orders) WHERE (c, a) NOT IN (VALUES ('web', 3), (NULL, 2))",
+    f"SELECT count(*) FROM orders WHERE (channel, amount) IN (VALUES {LONG}) AND paid",
+)
+SYMMETRIC = (
+    ("amount BETWEEN SYMMETRIC 9 AND 3", "amount BETWEEN 3 AND 9"),
+    ("amount NOT BETWEEN SYMMETRIC 9 AND -3.5", "amount NOT BETWEEN -3.5 AND 9"),
+    ("day BETWEEN SYMMETRIC DATE '2024-03-01' AND DATE '2024-02-01'", "day BETWEEN '2024-02-01' AND '2024-03-01'"),
+    ("amount BETWEEN ASYMMETRIC 9 AND 3", "amount BETWEEN 9 AND 3"),
+    ("amount BETWEEN SYMMETRIC order_id - 20 AND 7", "amount BETWEEN least(order_id - 20, 7) AND greatest(order_id - 20, 7)"),
+    ("(channel, amount) BETWEEN SYMMETRIC ('web', 2) AND ('shop', 3)", "(channel, amount) BETWEEN ('shop', 3) AND ('web', 2)"),
+)
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return people.made(tmp_path_factory.mktemp("spellings"), DATA, TABLES, TERMS, name="spellings")
+
+
+@pytest.fixture(scope="module")
+def plain(schema: Path) -> duckdb.DuckDBPyConnection:
+    """The same data without anything between."""
+    return duckdb.connect(str(schema.with_suffix(".duckdb")), read_only=True)
+
+
+def agrees(opened: Session, plain: duckdb.DuckDBPyConnection, sql: str, same: str | None = None, dialect: str = "duckdb") -> None:
+    """The rows in any order are plain DuckDB's, to the same text or to another one that asks the same."""
+    answered = opened.query(sql, dialect=dialect).table
+    plain.register("answered", answered)
+    wanted = answer(plain, same or sql, "duckdb" if same else dialect)
+    assert wanted is not None
+    assert answer(plain, "SELECT * FROM answered") == wanted
+
+
+@pytest.mark.parametrize("sql", BY_NAME + VALUES)
+def test_the_same_text_has_the_same_answer(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    agrees(opened, plain, sql)
+
+
+@pytest.mark.parametrize(("test", "same"), SYMMETRIC)
+def test_between_symmetric(test: str, same: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    agrees(opened, plain, f"SELECT count(*) FROM orders WHERE {test}", f"SELECT count(*) FROM orders WHERE {same}")
