@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dpquery.engine.explain import Explanation
-from dpquery.errors import Position, Refused
+from dpquery.errors import Error, Position, Refused
 from dpquery.release.answer import Answer, type_names
 
 EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+(EXPLAIN)\b\s*", re.IGNORECASE | re.DOTALL)
@@ -18,7 +18,14 @@ OPTION = re.compile(
     r"\(\s*(?:FORMAT|VERBOSE|COSTS|SETTINGS|BUFFERS|TIMING|SUMMARY|TYPE)\b|(?:VERBOSE|USING|PLAN|EXTENDED|FORMATTED|CODEGEN|COST|LOGICAL)\b",
     re.IGNORECASE,
 )
+QUERY = re.compile(r"\b(?:SELECT|WITH|FROM)\b", re.IGNORECASE)
+WITHOUT = {"EXPLAIN_ANALYZE": "without run times, which private rows decide on", "EXPLAIN_OPTION": "as a table of text"}
 COLUMNS = ("part", "item", "value")
+
+
+def asks(text: object) -> bool:
+    """Whether the text asks for an explanation."""
+    return isinstance(text, str) and EXPLAIN.match(text) is not None
 
 
 def explained(text: object) -> str | None:
@@ -41,6 +48,23 @@ def named(refused: Refused, text: str) -> None:
     refused.source = str(text)
     if found is not None and refused.rewritten is not None:
         refused.rewritten = f"{found[1]} {refused.rewritten.lstrip()}"
+
+
+def offer(refused: Refused, text: str, attempt: Callable[[str], object]) -> None:
+    """Names the statement without its options, where `attempt` takes it, or takes what it names in turn."""
+    found = EXPLAIN.match(text) if isinstance(text, str) else None
+    bare = None if found is None or refused.code not in WITHOUT else QUERY.search(text, found.end())
+    if found is None or bare is None:
+        return
+    other, differs = text[bare.start() :], WITHOUT[refused.code]
+    try:
+        attempt(other)
+    except Refused as again:
+        other, differs = again.rewritten or "", "; ".join(filter(None, (differs, again.differs)))
+    except Error:
+        return
+    if other:
+        refused.rewritten, refused.differs = f"{found[1]} {other.lstrip()}", differs
 
 
 def _refused(code: str, message: str, text: str, offset: int, instead: str) -> Refused:

@@ -83,7 +83,7 @@ class Session:
 
         Replies after the charge leave on the schema's time grid, this session's turn with them; those before it know nothing of private rows.
         """
-        if explained.explained(sql) is not None:
+        if explained.asks(sql):
             return explained.table(self.explain(sql, dialect=dialect, params=params, **price), self.analyst)
         grid = pace.begin(self.schema.limits, self._clock)
         with self._turn, self.ledger.attended():
@@ -125,6 +125,7 @@ class Session:
                 prepared = self._prepare(text, asking.call(**price), dialect, params)
             except Refused as refused:
                 explained.named(refused, sql)
+                explained.offer(refused, sql, lambda other: self._prepare(other, asking.call(**price), dialect, params))
                 raise
             return explanation(prepared, self.schema, *self._now(prepared))
 

@@ -206,11 +206,12 @@ def _extreme(statement: Statement, node: exp.Expr, scope: Scope) -> str:
             raise statement.refuse("SYNTAX", f"{statement.spelled(node)} has no argument", node, "MAX(x)")
         this = inside[0]
     kind = expression(_plain(statement, this, node), scope, statement.spelled(node)).type
+    moment = kind in (DATE, TIMESTAMP)
+    end, which = ("0.01", "first" if moment else "smallest") if isinstance(node, exp.Min) else ("0.99", "last" if moment else "largest")
     if kind.numeric:
-        least = isinstance(node, exp.Min)
-        return f"QUANTILE_CONT(x, {'0.01' if least else '0.99'}) for about the {'smallest' if least else 'largest'} number; or COUNT(*) with GROUP BY"
-    if kind in (DATE, TIMESTAMP):
-        return "COUNT(*) with GROUP BY date_trunc('month', x), for the periods that enough people are in"
+        return f"QUANTILE_CONT(x, {end}) for about the {which} number; or COUNT(*) with GROUP BY"
+    if moment:
+        return f"QUANTILE_CONT(x, {end}) between bounds, for about the {which} one; or COUNT(*) with GROUP BY date_trunc('month', x)"
     return "COUNT_IF(x)" if kind == BOOLEAN else "COUNT(*) with GROUP BY x"
 
 

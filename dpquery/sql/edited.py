@@ -19,6 +19,7 @@ class Place:
     refused: Refused
     words: Words
     index: int
+    dialect: str
 
     @property
     def text(self) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, Remarked, left_out_behind, put
-from dpquery.sql.editedgroups import TAIL, arguments, binned, cased, frequent, item, key_added, picked, unpivoted
+from dpquery.sql.editedgroups import PICKED, TAIL, arguments, binned, cased, frequent, item, key_added, picked, unpivoted
 from dpquery.sql.editedoptions import name_put
-from dpquery.sql.words import Edit, Words
+from dpquery.sql.words import Words
 
 ENDS = {"MIN": "0.01", "MAX": "0.99"}
 TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({0} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {0})"}
@@ -82,6 +82,12 @@ def nearest(place: Place) -> Iterator[str | Remarked]:
         yield from (one if remark is None else Remarked(one, remark) for one in call_put(place, template))
 
 
+def by_median(place: Place) -> Iterator[str]:
+    """Of a number the median in place of the one with the largest or least other value."""
+    if place.words.word(place.index) in PICKED:
+        yield from call_put(place, "MEDIAN({0})")
+
+
 def within(place: Place) -> Iterator[Remarked]:
     """What nears an aggregate within a unit."""
     template, differs = WITHIN.get(place.words.word(place.index), ("", ""))
@@ -99,8 +105,13 @@ def nearly(place: Place) -> Iterator[Remarked]:
     """A quantile in place of the least or greatest number."""
     end = ENDS.get(place.words.word(place.index))
     if end is not None:
-        for text in call_put(place, f"quantile_cont({{0}}, {end})"):
-            yield Remarked(text, f"the {end} quantile, not the {'smallest' if end == ENDS['MIN'] else 'largest'} value")
+        moments = "date_trunc" in place.instead  # most columns of which have no bounds
+        given, own = place_holders("DATE '" if moments else "")
+        named = f", contribution_bounds_per_row => ({', '.join(given)})"
+        for bounds in ("", named) if moments else ("",):
+            for text in call_put(place, f"quantile_cont({{0}}, {end}{bounds})"):
+                differs = f"the {end} quantile, not the {'smallest' if end == ENDS['MIN'] else 'largest'} value"
+                yield Remarked(text, f"{differs}; {own}" if bounds else differs)
 
 
 def extremes(place: Place) -> Iterator[str]:
@@ -116,13 +127,18 @@ def both_counted(place: Place) -> Iterator[str]:
         yield from call_put(place, f"COUNT(*) FILTER (WHERE {BOTH})")
 
 
+def place_holders(instead: str) -> tuple[tuple[str, str], str]:
+    """Two bounds that stand for the analyst's own, dates where the advice has some; and a word on it."""
+    ends = ("DATE '2024-01-01'", "DATE '2024-12-31'") if "DATE '" in instead else ("0", "100")
+    return ends, f"{ends[0]} and {ends[1]} are placeholders for your own bounds"
+
+
 def bounded(place: Place) -> Iterator[Remarked]:
     """The aggregate with bounds that are chosen from the data, where they can be; else with bounds that are for the analyst to choose."""
     call, words = place.words.call(place.index), place.words
     if call is None:
         return
-    ends = ("DATE '2024-01-01'", "DATE '2024-12-31'") if "DATE '" in place.instead else ("0", "100")
-    own = f"{ends[0]} and {ends[1]} are placeholders for your own bounds"
+    ends, own = place_holders(place.instead)
     if "greatest(least(" in place.instead:
         for text in call_put(place, f"{words.cut(place.index, place.index + 1)}(greatest(least({{0}}, {ends[1]}), {ends[0]}))"):
             yield Remarked(text, own)
@@ -257,109 +273,10 @@ def days_counted(place: Place) -> Iterator[Remarked]:
             yield Remarked(text, "in days" if call.upper() in SPREADS else "in days since 2000-01-01")
 
 
-# ---- windows -------------------------------------------------------------------------------------------------------------------------
-
-
-def _over(words: Words, index: int) -> tuple[int, int, int] | None:
-    """OVER ( .. ) of the call at or around a word: OVER's place, and those of its brackets."""
-    for at in range(index, len(words.tokens)):
-        if words.word(at) == "OVER" and words.kind(at + 1) is TokenType.L_PAREN:
-            close = words.closing(at + 1)
-            return None if close is None else (at, at + 1, close)
-    return None
-
-
-def _framed(words: Words, index: int) -> tuple[int, int, int, int] | None:
-    """The window whose frame holds a word: its call, OVER, the frame's first word, and the closing bracket."""
-    opened = words.opening(index)
-    close = None if opened is None else words.closing(opened)
-    if opened is None or close is None or words.word(opened - 1) != "OVER":
-        return None
-    frame = next((at for at in words.flat(opened + 1, close) if words.word(at) in ("ROWS", "RANGE", "GROUPS")), None)
-    bracket = words.opening(opened - 2) if words.kind(opened - 2) is TokenType.R_PAREN else None
-    depth, call = 0, None
-    for at in range(opened - 2, -1, -1):
-        depth += (words.kind(at) is TokenType.R_PAREN) - (words.kind(at) is TokenType.L_PAREN)
-        if depth == 0:
-            call = at - 1
-            break
-    return None if frame is None or call is None or call == bracket else (call, opened - 1, frame, close)
-
-
-def unframed(place: Place) -> Iterator[str | Remarked]:
-    """The window without its frame, where the function takes no heed of it; FIRST_VALUE of a frame as the row so many before."""
-    words, found = place.words, _framed(place.words, place.index)
-    if found is None:
-        return
-    call, over, frame, close = found
-    bare = f"OVER ({words.cut(over + 2, frame)})"
-    if words.word(call) == "FIRST_VALUE":
-        yield from _first(words, found, bare)
-    elif words.word(call) in ("ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "LAG", "LEAD", "PERCENT_RANK", "CUME_DIST"):
-        yield words.with_edits((words.stop(frame - 1), words.begin(close), ""))
-    elif words.word(frame) == "RANGE":
-        yield Remarked(words.with_edits((words.begin(frame), words.stop(frame), "ROWS")), "over rows, not over equal rows or distances")
-
-
-def _first(words: Words, found: tuple[int, int, int, int], bare: str) -> Iterator[str]:
-    call, over, frame, close = found
-    preceding = re.match(r"ROWS\s+(?:BETWEEN\s+)?(\d{1,3})\s+PRECEDING\b(?!.*PRECEDING)", words.cut(frame, close), re.IGNORECASE | re.DOTALL)
-    if preceding is not None:
-        x, rows = words.cut(call + 2, over - 1), preceding.group(1)
-        made = f"CASE WHEN row_number() {bare} > {rows} THEN lag({x}, {rows}) {bare} ELSE first_value({x}) {bare} END"
-        yield words.with_edits((words.begin(call), words.stop(close), made))
-
-
-def to_the_last(place: Place) -> Iterator[Remarked]:
-    """LAST_VALUE of the whole partition."""
-    words, found = place.words, _over(place.words, place.index)
-    if found is not None and words.word(place.index) == "LAST_VALUE":
-        _, opened, close = found
-        frame = next((at for at in words.flat(opened + 1, close) if words.word(at) in ("ROWS", "RANGE", "GROUPS")), close)
-        text = words.with_edits((words.stop(frame - 1), words.begin(close), " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"))
-        yield Remarked(text, "the last of all rows")
-
-
-def partitioned(place: Place) -> Iterator[str]:
-    """The window within the privacy unit, where the refusal names its column."""
-    unit, words, found = place.instead.removesuffix(" in PARTITION BY"), place.words, _over(place.words, place.index)
-    if unit == place.instead or found is None:
-        return
-    _, opened, close = found
-    first = opened + 1
-    if words.kind(first) is TokenType.PARTITION_BY:
-        yield words.with_edits((words.begin(first), words.begin(first + 1), f"PARTITION BY {unit}, "))
-    else:
-        yield words.with_edits((words.begin(first), words.begin(first), f"PARTITION BY {unit}{' ' * (first < close)}"))
-
-
-def over_all(place: Place) -> Iterator[str]:
-    """The aggregate of all rows, or of each group, in place of one that is shown beside each row."""
-    words, found, level = place.words, _over(place.words, place.index), place.level
-    if found is None or level is None or TokenType.GROUP_BY in level.clauses:
-        return
-    over, opened, close = found
-    edits: list[Edit] = [(words.stop(over - 1), words.stop(close), "")]
-    if words.kind(opened + 1) is TokenType.PARTITION_BY:
-        end = next((at for at in words.flat(opened + 2, close) if words.kind(at) is TokenType.ORDER_BY), close)
-        edits.append(key_added(words, level, words.cut(opened + 2, end)))
-    elif opened + 1 != close:
-        return
-    yield words.with_edits(*edits)
-
-
-def filtered(place: Place) -> Iterator[str]:
-    """The filter of a window inside its sum."""
-    found = re.compile(r"(\w+)\s*\((.*?)\)\s*FILTER\s*\(\s*WHERE\s+(.*?)\)\s*(?=OVER\b)", re.IGNORECASE | re.DOTALL).match(place.text, place.offset)
-    if found is not None and found.group(1).upper() in ("SUM", "AVG", "MIN", "MAX"):
-        made = f"{found.group(1)}(CASE WHEN {found.group(3)} THEN {found.group(2)} END) "
-        yield place.text[: found.start()] + made + place.text[found.end() :]
-
-
 EDITS: dict[str, tuple[Change, ...]] = {
     "AGGREGATE": (nearest,),
     **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest, of_each("ENTROPY"))),
-    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, grouped)),
+    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, by_median, grouped)),
     "PIVOT": (cased,),
     "NOT_A_SELECT": (unpivoted,),
     **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
@@ -377,9 +294,4 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "LIST_INDEX": (last_of_list,),
     "LIST_ABOVE_NOISE": (one_of_list,),
     "IGNORE_NULLS": (left_out_behind(r"\s*\b(?:IGNORE|RESPECT)\s+NULLS\b"),),
-    "WINDOW": (partitioned, over_all),
-    "WINDOW_FRAME": (unframed,),
-    "WINDOW_FUNCTION": (to_the_last, over_all),
-    "WINDOW_FILTER": (filtered,),
-    "WINDOW_EXCLUDE": (left_out_behind(r"\s*\bEXCLUDE\s+(?:TIES|GROUP|CURRENT\s+ROW|NO\s+OTHERS)"),),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
 
 from sqlglot import TokenType
@@ -83,7 +84,7 @@ def _named_left_out(*names: str) -> Change:
         close = (words.call(place.index) or (0, len(words.tokens)))[1]
         for at in range(place.index, close):
             if words.word(at).lower() in names and words.kind(at + 1) in OPERATORS:
-                yield from option_left_out(Place(place.refused, words, at))
+                yield from option_left_out(replace(place, index=at))
 
     return change
 
@@ -93,7 +94,7 @@ def delta_left_out(place: Place) -> Iterator[Remarked]:
     words = place.words
     for at in range(len(words.tokens)):
         if words.word(at).lower() == "delta" and words.kind(at + 1) in OPERATORS:
-            yield from option_left_out(Place(place.refused, words, at))
+            yield from option_left_out(replace(place, index=at))
 
 
 def limit_set(place: Place) -> Iterator[Remarked]:

@@ -125,7 +125,6 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "JOIN_CONDITION": (on_true,),
     "ASOF_JOIN": (put(r"\bASOF\s+((?:LEFT\s+)?JOIN\b[^()]*?\bON\s+)", r"\1"),),
     "POSITIONAL_JOIN": (put(r"\bPOSITIONAL(\s+JOIN\s+)", r"CROSS\1"),),
-    "FULL_JOIN": (put(r"\bFULL(?:\s+OUTER)?(\s+JOIN\s+)", r"LEFT\1"), put(r"\bFULL(?:\s+OUTER)?(\s+JOIN\s+)", r"RIGHT\1")),
     "KEPT_PUBLIC": (put_behind(r"\b(?:RIGHT|LEFT|FULL)(?:\s+OUTER)?(\s+JOIN\b)", r"JOIN"),),
     "SEMI_PUBLIC": (put(r"\bFROM\s+(\w+)\s+SEMI\s+JOIN\s+(\w+)\s+(?=USING\b)", r"FROM \2 SEMI JOIN \1 "),),
     **dict.fromkeys(("IN_SUBQUERY", "NOT_IN_NULLABLE", "EXISTS"), (subquery_tied,)),

@@ -33,7 +33,12 @@ CLAUSES: dict[str, Clause] = {
         "would answer for other rows each time, and the price is that of all rows",
     ),
     "pivots": Clause("PIVOT", "PIVOT / UNPIVOT", "SUM(CASE WHEN y = 1 THEN x ELSE 0 END) for each column"),
-    "laterals": Clause("LATERAL", "LATERAL", "a subquery in FROM or a join on the privacy unit"),
+    "laterals": Clause(
+        "LATERAL",
+        "LATERAL VIEW",
+        "explode(array(1, 2)) of literals, or a declared table with a row for each item",
+        "makes rows of the items that a row holds, and no column here holds any",
+    ),
     "qualify": Clause("QUALIFY", "QUALIFY", "HAVING, or QUALIFY on a window over aggregates"),
     "locks": Clause("LOCK", "FOR UPDATE / FOR SHARE", None, "locks rows that a statement is to write, and no statement writes here"),
     "into": Clause("SELECT_INTO", "INTO"),

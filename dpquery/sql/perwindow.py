@@ -15,6 +15,7 @@ from dpquery.plan.scalar import Column, Scalar, columns
 from dpquery.sql.fields import peek, take
 from dpquery.sql.modes import is_mode
 from dpquery.sql.names import Statement
+from dpquery.sql.quoting import written
 from dpquery.values.types import INTEGER, Kind
 
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
@@ -209,4 +210,11 @@ def _frame(statement: Statement, spec: exp.WindowSpec, terms: tuple[Term, ...]) 
         if not last and (kind == "ROWS" or (first and ends == 0)):
             return Frame(kind == "ROWS", None if first else -begins, ends), terms
     message = "this frame is not supported inside a unit"
-    raise statement.refuse("WINDOW_FRAME", message, spec, "ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING, or no frame")
+    raise statement.refuse("WINDOW_FRAME", message, spec, f"ROWS BETWEEN 2 PRECEDING AND 2 FOLLOWING, or no frame{_apart(statement)}")
+
+
+def _apart(statement: Statement) -> str:
+    """Which column tells the rows apart, where they are those of one table: then a join of it with itself says the same as a frame of distances."""
+    unique = [column.name for table in statement.tables.values() for column in table.columns.values() if column.unique]
+    alone = len(statement.tables) == 1 and unique
+    return f"; or a join of the table with itself, grouped by {written(unique[0])}, which tells its rows apart" if alone else ""

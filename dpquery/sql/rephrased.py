@@ -226,6 +226,27 @@ def _numbered(prefix: str) -> Rephrase:
     return rephrase
 
 
+def _exploded(node: exp.Expr) -> exp.Expr:
+    """LATERAL VIEW [pos]explode(array(1, 2)) t AS x: a relation of literals that every row is joined with."""
+    made = [_listed(lateral) for lateral in argument(node, "laterals") or ()]
+    found = [exp.Join(this=one, kind="CROSS") for one in made if one is not None]
+    if found and len(found) == len(made):
+        node.set("laterals", None)
+        node.set("joins", [*(argument(node, "joins") or ()), *found])
+    return node
+
+
+def _listed(lateral: exp.Expr) -> exp.Expr | None:
+    call, alias = lateral.this, argument(lateral, "alias")
+    items = call.this.expressions if isinstance(call, exp.Explode | exp.Posexplode) and isinstance(call.this, exp.Array) else []
+    if not items or call.expressions or not argument(lateral, "view") or call.find(exp.Column) is not None or not isinstance(alias, exp.TableAlias):
+        return None
+    placed = isinstance(call, exp.Posexplode)
+    rows = [exp.Tuple(expressions=[*([exp.Literal.number(i)] if placed else []), item]) for i, item in enumerate(items)]
+    names = argument(alias, "columns") or [exp.to_identifier(name) for name in ("pos", "col")[not placed :]]
+    return exp.Values(expressions=rows, alias=exp.TableAlias(this=argument(alias, "this"), columns=names))
+
+
 def _series(node: exp.Expr) -> exp.Expr:
     """generate_series(1, 3) i: the alias of a function of one column is the column's name too."""
     alias = argument(node, "alias")
@@ -272,6 +293,7 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.DateDiff: _elapsed,
         exp.TimestampDiff: _elapsed,
         exp.Values: _numbered("col"),
+        exp.Select: _exploded,
     },
     "trino": {
         exp.Cast: _sized,

@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from dpquery.errors import Refused
-from dpquery.sql import editedcalls, editeddialects, editedlaterals, editedoptions, editedqueries, editedrelations, editedvalues
+from dpquery.sql import (
+    editedcalls,
+    editeddialects,
+    editedlaterals,
+    editedoptions,
+    editedqueries,
+    editedrelations,
+    editedsets,
+    editedvalues,
+    editedwindows,
+)
 from dpquery.sql.edited import Change, Place, Remarked
 from dpquery.sql.words import words
 
@@ -19,7 +29,9 @@ LONGEST = 4_000  # characters of a statement that is looked at
 MOST = 24  # statements that are tried
 DEEPEST = 8  # edits of one statement, one after another
 PARTS = (
+    editedsets.EDITS,
     editedoptions.EDITS,
+    editedwindows.EDITS,
     editedcalls.EDITS,
     editeddialects.EDITS,
     editedlaterals.EDITS,
@@ -57,7 +69,6 @@ DIFFERS = {
     "STAR": "how many rows there are",
     "WINDOW_EXCLUDE": "no row excluded",
     "WINDOW_FUNCTION": "of all rows, or in one row for each group",
-    "FULL_JOIN": "without the rows that one side has alone",
     "PIVOT": "grouped by what it names alone",
     "NOT_A_SELECT": "one row for each value",
     "DISTINCT_AGGREGATE": "of equal values, too",
@@ -108,7 +119,7 @@ def statement(refused: Refused, text: str, dialect: str, refusal: Callable[[str]
             tried.add(edited.text)
             again, said = refusal(edited.text), (*path, edited.differs)
             if again is None:
-                return edited.text, "; ".join(dict.fromkeys(filter(None, said)))
+                return edited.text, "; ".join(dict.fromkeys(part for each in said if each for part in each.split("; ")))
             if len(said) < DEEPEST:
                 open_.append((again, edited.text, said))
     return None
@@ -122,7 +133,7 @@ def _edited(refused: Refused, text: str, dialect: str) -> Iterator[Remarked]:
     index = None if split is None else split.at(refused.position)
     if split is None or index is None:
         return
-    place = Place(refused, split, index)
+    place = Place(refused, split, index, dialect.lower())
     differs = "" if refused.code in EQUAL else DIFFERS.get(refused.code)  # None: an edit that says nothing of it is none
     for change in EDITS[refused.code]:
         try:

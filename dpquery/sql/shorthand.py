@@ -20,6 +20,7 @@ COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, e
 PATTERNS = (exp.Like, exp.ILike)
 
 
+QUANTILES = {"quantile_cont": exp.PercentileCont, "quantile_disc": exp.PercentileDisc}
 DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 NUMBER = re.compile(r"\d{1,100}(?:\.\d{1,100})?", re.ASCII)
 CALLED = "called"  # the mark of a function that has several names: the one that the text has
@@ -40,6 +41,7 @@ def spelled_out(tree: exp.Expr, text: str, dialect: str) -> None:
                 rowvalues.spelled_out(node, dialect)
             case exp.Anonymous():
                 _indexed(node)
+                _quantile(node)
             case exp.Between() if argument(node, "symmetric"):
                 for one in _either_way(node):
                     rowvalues.spelled_out(one, dialect)
@@ -133,6 +135,15 @@ def _unnested(node: exp.In) -> None:
 
 
 # ---- values of lists -----------------------------------------------------------------------------------------------------------------
+
+
+def _quantile(node: exp.Anonymous) -> None:
+    """quantile_cont(x, 0.5) in a dialect that has no such function: what refusals offer is read in each of them."""
+    kind = QUANTILES.get(node.name.lower())
+    if kind is not None and len(node.expressions) == 2:
+        made = kind(this=node.expressions[0], expression=node.expressions[1])
+        made.meta.update(node.meta)
+        node.replace(made)
 
 
 def _indexed(node: exp.Anonymous) -> None:

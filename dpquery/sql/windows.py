@@ -10,7 +10,7 @@ from sqlglot import exp
 from dpquery.sql.fields import take
 from dpquery.sql.lift import Lifter
 from dpquery.sql.public import written
-from dpquery.values.types import Kind
+from dpquery.values.types import DATE, Kind
 
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
 ORDERED = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
@@ -30,6 +30,7 @@ SINGLE: dict[type[exp.Expr], str] = {
     exp.LastValue: "last_value",
 }
 SIDES = ("preceding", "following")
+LENGTHS = {"DAY": 1, "WEEK": 7}  # in days
 
 
 def window(above: Lifter, node: exp.Window) -> str:
@@ -38,12 +39,13 @@ def window(above: Lifter, node: exp.Window) -> str:
     if alias is not None or (over is not None and str(over).upper() != "OVER"):
         raise above.statement.refuse("WINDOW_NAME", "a named window is not supported", node, "the window's definition inside OVER (...)")
     by = [_sql(above.cell(one)) for one in partition or ()]
-    terms = [] if order is None else ordered(above, order)
+    days = None if order is None or spec is None else _by_days(above, order, spec)
+    terms = [] if order is None else ordered(above, order) if days is None else [days[0]]
     if isinstance(function, ORDERED) or _counts_rows(spec):
         terms += [f"t.{name} NULLS LAST" for name in above.ties]
     parts = ["PARTITION BY " + ", ".join(by)] if by else []
     parts += ["ORDER BY " + ", ".join(terms)] if terms else []
-    parts += [_frame(above, spec)] if spec is not None else []
+    parts += [_frame(above, spec) if days is None else days[1]] if spec is not None else []
     return f"{_call(above, function)} OVER ({' '.join(parts)})"
 
 
@@ -77,6 +79,35 @@ def _frame(above: Lifter, spec: exp.WindowSpec) -> str:
         raise above.statement.refuse("WINDOW_FRAME", f"a frame of {word} is not supported", spec, "ROWS BETWEEN ..")
     ends = _edge(above, spec, word, start, start_side), _edge(above, spec, word, end or "CURRENT ROW", end_side)
     return f"{word} BETWEEN {ends[0]} AND {ends[1]}"
+
+
+def _by_days(above: Lifter, order: exp.Order, spec: exp.WindowSpec) -> tuple[str, str] | None:
+    """The order and the frame of days around one date, by its number: there is no day after the last. None for other frames."""
+    kind, *ends = take(spec, "kind", "start", "start_side", "end", "end_side")
+    counts = {id(at): _days(at) for at in ends[::2] if isinstance(at, exp.Interval)}
+    terms = take(order, "expressions")[0]
+    if str(kind or "").upper() != "RANGE" or not counts or None in counts.values() or len(terms) != 1:
+        return None
+    this, desc, first = take(terms[0], "this", "desc", "nulls_first")
+    if above.typed(above.cell(this)) != DATE:
+        return None
+    since = exp.Cast(this=exp.Literal.string("2000-01-01"), to=exp.DataType.build("DATE"))
+    number = exp.DateDiff(this=this.copy(), expression=since, unit=exp.Var(this="DAY"), date_part_boundary=True)
+    sides = [str(side or "").upper() for side in ends[1::2]]
+    given = [at if at is not None else "CURRENT ROW" for at in ends[::2]]
+    edges = [
+        f"{counts[id(at)]} {side}" if id(at) in counts and side.lower() in SIDES else _edge(above, spec, "RANGE", at, side)
+        for at, side in zip(given, sides, strict=True)
+    ]
+    return f"{_sql(above.cell(number))}{direction(desc, first)}", f"RANGE BETWEEN {edges[0]} AND {edges[1]}"
+
+
+def _days(node: exp.Interval) -> int | None:
+    """How many days a literal interval has, where it is of days or weeks."""
+    this, unit = take(node, "this", "unit")
+    text = this.name if isinstance(this, exp.Literal) else ""
+    length = LENGTHS.get(str(unit).upper().removesuffix("S"))
+    return int(text) * length if length is not None and text.isdigit() and text.isascii() and len(text) < 6 else None
 
 
 def _edge(above: Lifter, spec: exp.WindowSpec, word: str, at: object, side: object) -> str:

@@ -78,6 +78,27 @@ def test_what_is_refused_points_at_its_place(schema: Path, sql: str, code: str, 
             assert (refused.code, refused.position.column, refused.source) == (code, column, sql)
 
 
+@pytest.mark.parametrize(
+    ("sql", "offered", "differs"),
+    [
+        ("EXPLAIN ANALYZE SELECT count(*) FROM orders", "EXPLAIN SELECT count(*) FROM orders", "without run times, which private rows decide on"),
+        ("explain (analyze, verbose) select count(*) from orders", "explain select count(*) from orders", None),
+        ("EXPLAIN (FORMAT json) SELECT count(*) FROM orders", "EXPLAIN SELECT count(*) FROM orders", "as a table of text"),
+        ("EXPLAIN ANALYZE SELECT amount FROM orders", "EXPLAIN SELECT AVG(amount) FROM orders", None),
+        ("EXPLAIN ANALYZE SELECT nope(amount) FROM orders", None, None),
+    ],
+)
+def test_options_are_left_out_of_what_is_offered(schema: Path, sql: str, offered: str | None, differs: str | None) -> None:
+    with dpquery.connect(schema) as con:
+        for ask in (con.query, con.explain):
+            with pytest.raises(Refused) as caught:
+                ask(sql)
+            assert caught.value.rewritten == offered
+            assert differs in (None, caught.value.differs)
+        if offered is not None:
+            con.query(offered)
+
+
 @pytest.mark.parametrize("before", ["EXPLAIN ", "explain\n  ", "-- why?\nEXPLAIN ", "EXPLAIN /* why? */ "])
 def test_what_is_offered_instead_is_explained_too(schema: Path, before: str) -> None:
     with dpquery.connect(schema) as con:

@@ -10,6 +10,7 @@ from sql_shop import ask
 from dpquery.errors import Refused
 from dpquery.sql.rewritten import DIFFERS, EDITS, EQUAL
 
+YEAR = "contribution_bounds_per_row => (DATE '2024-01-01', DATE '2024-12-31')"
 MEANT = [
     ("duckdb", "SELECT COUNT(*) FROM users FOR UPDATE", "SELECT COUNT(*) FROM users"),
     ("spark", "SELECT /*+ BROADCAST(users) */ COUNT(*) FROM users", "SELECT COUNT(*) FROM users"),
@@ -56,7 +57,12 @@ MEANT = [
         "SELECT AVG(amount), channel FROM orders WHERE amount > 5 GROUP BY channel",
     ),
     ("duckdb", "SELECT COUNT(*) FROM user", "SELECT COUNT(*) FROM users"),
-    ("duckdb", "SELECT MAX(day) FROM orders", "SELECT date_trunc('month', day), COUNT(*) AS n FROM orders GROUP BY date_trunc('month', day)"),
+    ("duckdb", "SELECT MAX(day) FROM orders", f"SELECT quantile_cont(day, 0.99, {YEAR}) FROM orders"),
+    (
+        "duckdb",
+        "SELECT channel, MIN(day) AS f, MAX(day) FROM orders GROUP BY channel",
+        f"SELECT channel, quantile_cont(day, 0.01, {YEAR}) AS f, quantile_cont(day, 0.99, {YEAR}) FROM orders GROUP BY channel",
+    ),
     (
         "duckdb",
         "SELECT channel, MAX(amount) AS m, MIN(amount) FROM orders GROUP BY channel HAVING MAX(amount) > 5 ORDER BY m",
@@ -328,6 +334,72 @@ MEANT = [
         "SELECT COUNT(*) FROM users u CROSS JOIN LATERAL (SELECT region FROM countries c) x",
         "SELECT COUNT(*) FROM users u CROSS JOIN (SELECT region FROM countries c) x",
     ),
+    (
+        "duckdb",
+        "SELECT user_id, SUM(amount) AS s FROM orders GROUP BY user_id HAVING s > 30 ORDER BY s DESC LIMIT 10",
+        "SELECT COUNT(*) AS n FROM (SELECT user_id, SUM(amount) AS s FROM orders GROUP BY user_id HAVING s > 30) AS units",
+    ),
+    (
+        "postgres",
+        "SELECT o.channel, o.user_id FROM orders o GROUP BY 1, 2 HAVING COUNT(*) > 1",
+        "SELECT channel, COUNT(*) AS n FROM (SELECT o.channel, o.user_id FROM orders o GROUP BY 1, 2 HAVING COUNT(*) > 1) AS units GROUP BY channel",
+    ),
+    (
+        "duckdb",
+        "SELECT DISTINCT user_id FROM orders WHERE amount > 4",
+        "SELECT COUNT(*) AS n FROM (SELECT DISTINCT user_id FROM orders WHERE amount > 4) AS units",
+    ),
+    (
+        "duckdb",
+        "WITH b AS (SELECT * FROM orders WHERE paid) SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) user_id FROM b GROUP BY user_id "
+        "HAVING SUM(amount) > 9",
+        "WITH b AS (SELECT * FROM orders WHERE paid) SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n FROM "
+        "(SELECT user_id FROM b GROUP BY user_id HAVING SUM(amount) > 9) AS units",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM (SELECT country FROM users EXCEPT SELECT country FROM countries)",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT country FROM users EXCEPT SELECT country FROM countries)",
+    ),
+    (
+        "duckdb",
+        "SELECT country FROM countries INTERSECT SELECT country FROM users",
+        "SELECT country FROM countries INTERSECT SELECT DISTINCT country FROM users",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM (SELECT country FROM countries UNION ALL SELECT country FROM users WHERE age > 3)",
+        "SELECT COUNT(*) FROM (SELECT country FROM users WHERE age > 3)",
+    ),
+    (
+        "duckdb",
+        "SELECT region, COUNT(*) FROM users u FULL OUTER JOIN countries c ON u.country = c.country GROUP BY region",
+        "SELECT region, COUNT(*) FROM users u LEFT JOIN countries c ON u.country = c.country GROUP BY region",
+    ),
+    (
+        "bigquery",
+        "SELECT AVG(a) FROM (SELECT user_id, ARRAY_AGG(amount IGNORE NULLS ORDER BY day DESC LIMIT 1)[SAFE_OFFSET(0)] AS a FROM orders "
+        "GROUP BY user_id)",
+        "SELECT AVG(a) FROM (SELECT user_id, ARG_MAX(amount, day) AS a FROM orders GROUP BY user_id)",
+    ),
+    (
+        "postgres",
+        "SELECT AVG(a) FROM (SELECT user_id, (ARRAY_AGG(amount ORDER BY day))[1] AS a FROM orders GROUP BY user_id) t",
+        "SELECT AVG(a) FROM (SELECT user_id, ARG_MIN(amount, day) AS a FROM orders GROUP BY user_id) t",
+    ),
+    ("bigquery", "SELECT ARRAY_AGG(amount ORDER BY amount)[ORDINAL(1)] FROM orders", "SELECT quantile_cont(amount, 0.01) FROM orders"),
+    ("bigquery", "SELECT ARRAY_AGG(amount ORDER BY day)[OFFSET(0)] AS a FROM orders", "SELECT MEDIAN(amount) AS a FROM orders"),
+    (
+        "bigquery",
+        "SELECT ARRAY_AGG(channel ORDER BY amount DESC LIMIT 1)[OFFSET(0)] AS c FROM orders",
+        "SELECT channel AS c FROM orders GROUP BY channel ORDER BY SUM(amount) DESC LIMIT 1",
+    ),
+    (
+        "spark",
+        "SELECT COUNT(*) FROM orders LATERAL VIEW OUTER explode(split(channel, 'e')) t AS x WHERE paid",
+        "SELECT COUNT(*) FROM orders WHERE paid",
+    ),
+    ("duckdb", "SELECT ARG_MAX(amount, day) FROM orders", "SELECT MEDIAN(amount) FROM orders"),
     ("duckdb", "SELECT COUNT(*) FROM users u, LATERAL unnest([1, 2]) x(a)", "SELECT COUNT(*) FROM users u, unnest([1, 2]) x(a)"),
 ]
 
@@ -344,6 +416,20 @@ DIFFERENT = [
     ("PIVOT users ON country USING COUNT(*)", "one row for each value"),
     ("SELECT COUNT(*) FROM users FOR UPDATE", ""),
     ("SELECT MAX(amount) FROM orders", "the 0.99 quantile, not the largest value"),
+    (
+        "SELECT MIN(day), MAX(day) FROM orders",
+        "the 0.01 quantile, not the smallest value; DATE '2024-01-01' and DATE '2024-12-31' are placeholders for your own bounds; "
+        "the 0.99 quantile, not the largest value",
+    ),
+    ("SELECT user_id FROM orders GROUP BY user_id HAVING COUNT(*) > 3", "how many there are, not who"),
+    (
+        "SELECT COUNT(*) FROM (SELECT country FROM users UNION ALL SELECT country FROM countries)",
+        "of the private rows alone; the public ones can be counted by themselves, for nothing",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT country FROM users UNION SELECT country FROM countries)",
+        "of values that are declared or that enough people have",
+    ),
     ("SELECT MAX(channel) FROM orders", "how many there are of each, not the least or largest"),
     ("SELECT median(day) FROM orders", "DATE '2024-01-01' and DATE '2024-12-31' are placeholders for your own bounds"),
     ("SELECT channel, COUNT(*) FROM orders GROUP BY channel LIMIT -1", "10 is a placeholder for your own number"),

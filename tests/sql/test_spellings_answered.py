@@ -10,6 +10,7 @@ import pytest
 from plain_answers import answer
 
 from dpquery.engine.session import Session
+from dpquery.errors import Refused
 
 DATA = """
 CREATE TABLE customers AS SELECT i::INT AS customer_id, (20 + i % 50)::INT AS age, ['DE', 'FR', 'US'][1 + i % 3] AS country,
@@ -98,3 +99,50 @@ def test_the_same_text_has_the_same_answer(sql: str, opened: Session, plain: duc
 @pytest.mark.parametrize(("test", "same"), SYMMETRIC)
 def test_between_symmetric(test: str, same: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
     agrees(opened, plain, f"SELECT count(*) FROM orders WHERE {test}", f"SELECT count(*) FROM orders WHERE {same}")
+
+
+EXPLODED = (
+    ("LATERAL VIEW explode(array(1, 2, 3)) t AS x", "CROSS JOIN (VALUES (1), (2), (3)) AS t(x)"),
+    ("JOIN customers USING (customer_id) LATERAL VIEW OUTER explode(array(1, 2)) t AS x", "JOIN customers USING (customer_id), unnest([1, 2]) t(x)"),
+    (
+        "LATERAL VIEW posexplode(array(7, 9)) t AS p, x LATERAL VIEW explode(array('a')) u WHERE col = 'a' AND p = 1",
+        "CROSS JOIN (SELECT 9 AS x) AS t",
+    ),
+)
+
+
+@pytest.mark.parametrize(("view", "same"), EXPLODED)
+def test_lateral_view_of_literals(view: str, same: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    counted = "SELECT x, count(*) FROM orders {} GROUP BY x"
+    agrees(opened, plain, counted.format(view), counted.format(same), "spark")
+
+
+MOVING = (
+    "SELECT day, sum(count(*)) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) AS s FROM orders GROUP BY day",
+    "SELECT day, sum(count(*)) OVER (ORDER BY day DESC RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND INTERVAL 1 WEEK FOLLOWING) AS s"
+    " FROM orders GROUP BY day",
+    "SELECT day, channel, max(count(*)) OVER (PARTITION BY channel ORDER BY day RANGE INTERVAL 9 DAYS PRECEDING) AS s FROM orders"
+    " GROUP BY day, channel",
+)
+
+
+@pytest.mark.parametrize("sql", MOVING)
+def test_frames_of_days(sql: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    agrees(opened, plain, sql)
+
+
+FRAMES = (
+    "sum(amount) OVER (PARTITION BY customer_id ORDER BY day RANGE BETWEEN INTERVAL 20 DAYS PRECEDING AND CURRENT ROW)",
+    "count(*) OVER (PARTITION BY customer_id ORDER BY day RANGE BETWEEN INTERVAL 30 DAYS PRECEDING AND INTERVAL 2 DAYS FOLLOWING)",
+    "max(amount) OVER (PARTITION BY customer_id ORDER BY order_id RANGE 31 PRECEDING)",
+)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_frame_of_distances_is_offered_as_a_join(frame: str, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    for sql in (f"SELECT sum(s) FROM (SELECT {frame} AS s FROM orders)", f"SELECT sum(s) FROM (SELECT channel, {frame} AS s FROM orders WHERE paid)"):
+        with pytest.raises(Refused) as caught:
+            opened.query(sql)
+        assert caught.value.rewritten is not None
+        assert caught.value.differs.endswith(" is known")  # as it is in every row of these
+        agrees(opened, plain, caught.value.rewritten, sql)
