@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 from dpquery.backends import exact, inspect, names, relation
@@ -16,6 +17,8 @@ from dpquery.schema.physical import PhysicalTable
 from dpquery.turns import Turn
 from dpquery.values.exact import Exact
 from dpquery.values.types import Type, Value
+
+MOST_TAKEN = 1000  # statements that are remembered as taken
 
 __all__ = ["DuckDB", "Identity", "contents", "fingerprint", "identity", "open"]
 
@@ -32,6 +35,7 @@ class DuckDB:
         self._schema = schema
         self._lock = Turn()
         self._publics: dict[str, Public] = {}
+        self._taken: set[bytes] = set()  # digests of statements that the worker took, with the public relations that stand
         self._worker, self._opened = self._start()
 
     @property
@@ -56,6 +60,7 @@ class DuckDB:
             statements += [relation.made(new) for name, new in wanted.items() if self._publics.get(name) != new]
             if statements:
                 self._publics = {}
+                self._taken.clear()
                 self._ask({"do": "execute", "statements": statements, "reads": self._open_names(wanted)})
             self._publics = wanted
 
@@ -65,8 +70,15 @@ class DuckDB:
         return list(zip(*(exact.values(result.column(i), kind) for i, kind in enumerate(types)), strict=True))
 
     def bind(self, lowered: BoundedSQL) -> None:
-        """Nothing; a Fault where the engine would not take the statement."""
-        self._ask({"do": "bind", "sql": lowered.text})
+        """Nothing; a Fault where the engine would not take the statement. What it took it is not asked of again, under whatever salt."""
+        likeness = sha256(lowered.likeness.encode()).digest()
+        with self._lock:
+            self._fresh()
+            if likeness not in self._taken:
+                self._ask({"do": "bind", "sql": lowered.text})
+                if len(self._taken) >= MOST_TAKEN:
+                    self._taken.clear()
+                self._taken.add(likeness)
 
     def run(self, lowered: BoundedSQL, key_types: Sequence[Type], parts: int) -> Exact:
         """The exact, bounded sums."""
@@ -109,6 +121,7 @@ class DuckDB:
         if self._worker.alive and self._opened == identity(self._schema):
             return
         again, self._publics = self._publics, {}
+        self._taken.clear()
         self._worker.kill()
         self._worker, self._opened = self._start()
         if again:

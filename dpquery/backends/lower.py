@@ -116,7 +116,7 @@ def _result(release: Release, script: Script, made: _Sums, way: str) -> BoundedS
     selecting, listed = _selecting(release, bounds), None if rows is None else len(rows)
     enforced = Enforced(made.bounding, bounds, selecting, keyed=bool(made.groups), listed=listed)
     numbers = tuple(part.numbers for part in release.table.parts)
-    return BoundedSQL(script.statement(" UNION ALL ".join(selects)), enforced, rows, numbers, way)
+    return BoundedSQL(script.statement(" UNION ALL ".join(selects)), enforced, rows, numbers, way, script.salt)
 
 
 def _found(release: Release, summed: str, made: _Sums) -> str:

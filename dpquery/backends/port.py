@@ -21,6 +21,7 @@ class BoundedSQL:
     Its result has the group's columns, then one integer per part. `listed` is the key list where there is one: the single group column
     then holds places in it, and keys without rows are missing. `numbers` is how many integers each part has in a group: where any has several, there
     are three more columns, and for each of its integers that may not be 0 a row of group, part, place and integer. `way` says in words what it does.
+    `salt` is what its choices were drawn with.
     """
 
     text: str
@@ -28,6 +29,12 @@ class BoundedSQL:
     listed: tuple[tuple[Value, ...], ...] | None = field(default=None, repr=False)
     numbers: tuple[int, ...] = ()
     way: str = ""
+    salt: int = field(default=0, repr=False)
+
+    @property
+    def likeness(self) -> str:
+        """The text but for its salt: an engine takes all statements of one likeness, or none."""
+        return self.text.replace(f"{self.salt:d}::UBIGINT", "salt")
 
 
 class Backend(Protocol):

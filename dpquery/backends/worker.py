@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO
 
 import duckdb
@@ -25,6 +26,7 @@ from dpquery.without import without
 
 PR_SET_DUMPABLE = 4
 BLANK = 64 * 2**20  # what the engine without tables may use, which only reads statements
+KEPT, SHORT = 8, 65_536  # statements that are read once, to be bound and run; no longer than so many characters, lest they eat into the margin
 MARGIN = 512 * 2**20  # address space that a query needs beyond the engine's own limit: stacks, what threads reserve, results on their way out
 
 
@@ -34,6 +36,26 @@ class Broken(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class _Engine:
+    """The source, and an engine without any table, which only reads statements."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection) -> None:
+        self.con = con
+        self._kept = lru_cache(maxsize=KEPT)(con.extract_statements)
+        self._names = lru_cache(maxsize=KEPT)(blank.get_table_names)
+
+    def statements(self, sql: str) -> list[duckdb.Statement]:
+        """What a text holds, read once while it is among the latest."""
+        return self._kept(sql) if len(sql) <= SHORT else self.con.extract_statements(sql)
+
+    def names(self, sql: str) -> set[str]:
+        """The tables that a statement reads.
+
+        Asked of an engine without tables, for which a name is only a name: one with the files' views would look into these, and fail.
+        """
+        return self._names(sql)
 
 
 def main() -> None:
@@ -54,15 +76,14 @@ def main() -> None:
 def _serve(first: dict[str, Any], requests: BinaryIO, replies: BinaryIO) -> None:
     """Opens the source and answers one request after another."""
     try:
-        blank = _blank()
-        con = _opened(first)
+        engine = _Engine(_opened(first), _blank())
     except Exception as error:
         _reply(replies, {"error": _code(error, opening=True), "spoilt": True})
         return
     _reply(replies, {"ok": True})
     while True:
         request, _ = wire.unpacked(lambda n: _exactly(requests, n))
-        _reply(replies, *_served(con, blank, request))
+        _reply(replies, *_served(engine, request))
 
 
 def _exactly(stream: BinaryIO, count: int) -> bytes:
@@ -132,20 +153,20 @@ def _limited(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _served(con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+def _served(engine: _Engine, request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     """The reply to one request, whatever happens."""
     late = threading.Event()
 
     def stop() -> None:
         late.set()
-        con.interrupt()
+        engine.con.interrupt()
 
     timer = None if request["timeout"] is None else threading.Timer(float(request["timeout"]), stop)
     try:
         if timer is not None:
             timer.daemon = True
             timer.start()
-        return {"ok": True}, _done(con, blank, request)
+        return {"ok": True}, _done(engine, request)
     except Exception as error:
         code = "ENGINE_TIMEOUT" if late.is_set() else _code(error)
         spoilt = code != "ENGINE_FAILED" or isinstance(error, duckdb.FatalException | duckdb.InternalException)
@@ -155,53 +176,48 @@ def _served(con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection, re
             timer.cancel()
 
 
-def _done(con: duckdb.DuckDBPyConnection, blank: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> bytes:
+def _done(engine: _Engine, request: dict[str, Any]) -> bytes:
     match request["do"]:
         case "execute":
             for statement in request["statements"]:
-                con.execute(_reading(blank, _single(con, statement), request.get("reads")))
+                engine.con.execute(_single(engine, _reading(engine, statement, request.get("reads"))))
             return b""
         case "bind":
-            con.execute("EXPLAIN " + _select(con, request["sql"]))
+            _select(engine, request["sql"])
+            engine.con.execute("PREPARE bound AS " + request["sql"])  # to EXPLAIN it would plan it too, by what the engine knows of the rows
             return b""
         case "rows":
-            return _rows(con, _reading(blank, request["sql"], request.get("reads")))
+            return _rows(engine, _reading(engine, request["sql"], request.get("reads")))
         case _:
             raise Broken("ENGINE_FAILED")
 
 
-def _single(con: duckdb.DuckDBPyConnection, sql: str) -> str:
-    if len(con.extract_statements(sql)) != 1:
+def _single(engine: _Engine, sql: str) -> duckdb.Statement:
+    found = engine.statements(sql)
+    if len(found) != 1:
+        raise Broken("ENGINE_FAILED")
+    return found[0]
+
+
+def _reading(engine: _Engine, sql: str, names: Sequence[str] | None) -> str:
+    """The statement, which reads and makes no table but these; None: whatever it reads."""
+    if names is not None and not sql.startswith("DROP TABLE ") and not {n.casefold() for n in engine.names(sql)} <= {n.casefold() for n in names}:
         raise Broken("ENGINE_FAILED")
     return sql
 
 
-def _reading(blank: duckdb.DuckDBPyConnection, sql: str, names: Sequence[str] | None) -> str:
-    """The statement, which reads and makes no table but these; None: whatever it reads.
-
-    Asked of an engine without tables, for which a name is only a name: one with the files' views would look into these, and fail.
-    """
-    if (
-        names is not None
-        and not sql.startswith("DROP TABLE ")
-        and not {n.casefold() for n in blank.get_table_names(sql)} <= {n.casefold() for n in names}
-    ):
+def _select(engine: _Engine, sql: str) -> duckdb.Statement:
+    found = _single(engine, sql)
+    if found.type != duckdb.StatementType.SELECT:
         raise Broken("ENGINE_FAILED")
-    return sql
+    return found
 
 
-def _select(con: duckdb.DuckDBPyConnection, sql: str) -> str:
-    found = con.extract_statements(sql)
-    if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
-        raise Broken("ENGINE_FAILED")
-    return sql
-
-
-def _rows(con: duckdb.DuckDBPyConnection, sql: str) -> bytes:
-    """The result as an Arrow stream."""
+def _rows(engine: _Engine, sql: str) -> bytes:
+    """The result as an Arrow stream. It is executed, not asked for by `sql()`, which reads and plans a statement twice."""
     import pyarrow as pa
 
-    table = con.sql(_select(con, sql)).to_arrow_table()
+    table: Any = engine.con.execute(_select(engine, sql)).to_arrow_table()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

@@ -342,3 +342,40 @@ def test_a_worker_does_without_numpy(shop: Schema, tmp_path: Path, monkeypatch: 
     assert wire.unpacked(io.BytesIO(done.stdout).read)[0] == {"ok": True}
     assert b"pyarrow" in imported
     assert not [name for name in imported if name.startswith(b"numpy.")]
+
+
+def test_a_statement_is_bound_once_under_all_its_salts_until_what_it_reads_changes(
+    shop: Schema, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from plan_bench import public
+
+    backend, asked = opened(shop), list[str]()
+    ask_worker = process.Worker.ask
+    monkeypatch.setattr(process.Worker, "ask", lambda self, request, timeout: asked.append(request["do"]) or ask_worker(self, request, timeout))
+
+    def bound(salt: int, more: str = "") -> list[str]:
+        asked.clear()
+        text = f"SELECT count(c0){more} FROM memory.main.p0 WHERE hash(c0) > {salt}::UBIGINT"
+        backend.bind(BoundedSQL(text, Enforced(GroupCap(1), (), None, keyed=False), salt=salt))
+        return [*asked]
+
+    backend.prepare([public("p0", 'SELECT "country" AS c0 FROM "regions"', country="string")])
+    assert (bound(1), bound(2), bound(2, " + 1")) == (["bind"], [], ["bind"])
+    backend.prepare([public("p0", "SELECT 1 AS c0", one="integer")])
+    assert bound(2) == ["bind"]
+    os.kill(pid(backend), signal.SIGKILL)
+    backend._worker._process.wait()
+    assert bound(2) == ["execute", "bind"]
+    backend.prepare([])
+    with pytest.raises(Fault):
+        bound(2)
+
+
+def test_a_text_that_was_read_before_reads_what_stands_there_now(shop: Schema, opened: Opened) -> None:
+    from plan_bench import public
+
+    backend, sql = opened(shop), "SELECT count(*) FROM memory.main.p0"
+    backend.prepare([public("p0", 'SELECT "country" AS c0 FROM "regions"', country="string")])
+    assert backend.public_rows(sql, [INTEGER]) == [(3,)]
+    backend.prepare([public("p0", "SELECT 1 AS c0", one="integer")])
+    assert (backend.public_rows(sql, [INTEGER]), ask(backend, sql)) == ([(1,)], 1)
