@@ -168,7 +168,9 @@ def _whole(options: Sequence[Options], paying: Sequence[bool], outermost: int | 
         epsilon, rho = _sum(one.epsilon for one in payers), _sum(one.rho for one in payers)
         if epsilon is not None and rho is not None:
             raise Refused("TWO_PRICES", "some releases of the statement are priced in epsilon, others in rho", instead="one of them for all")
-        deltas = [Fraction(schema.per_query.delta) if one.delta is None else one.delta for one in payers]
+        if all(one.delta is None and one.levels == len(payers) for one in payers):  # one clause speaks for all
+            return Options(epsilon=epsilon, rho=rho, confidence=confidence)
+        deltas = [Fraction(schema.per_query.delta) / one.levels if one.delta is None else one.delta for one in payers]
         return Options(epsilon=epsilon, rho=rho, delta=sum(deltas, Fraction(0)), confidence=confidence)
     for place, one in enumerate(options):
         if place != outermost and one.delta is not None:

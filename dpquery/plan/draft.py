@@ -86,7 +86,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent. `plain`: its SELECT has no such clause."""
+    """Price and noise as the statement itself gives them (OPTIONS); None where it is silent. `plain`: its SELECT has no such clause.
+
+    `levels`: into how many releases its price is divided already, this one among them.
+    """
 
     epsilon: Fraction | None = None
     delta: Fraction | None = None
@@ -96,6 +99,7 @@ class Options:
     selection_epsilon: Fraction | None = None
     confidence: Fraction | None = None
     plain: bool = False
+    levels: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,13 @@ Marks = tuple[Value, ...]
 class Option:
     """One `name = value` of OPTIONS, or one `name => value` of a call, as written; the name in lower case.
 
-    `value` is a number, a pair of numbers or of moments, a text, or a (dotted) name.
+    `value` is a number, a pair of numbers or of moments, a text, or a (dotted) name. `levels`: how many SELECTs it is divided over, where it pays.
     """
 
     name: str
     value: Fraction | tuple[Fraction, Fraction] | tuple[datetime.datetime, datetime.datetime] | Text | Name
     position: Position
+    levels: int = 1
 
 
 @dataclass(frozen=True, slots=True)

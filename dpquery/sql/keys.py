@@ -87,7 +87,7 @@ def grouped(statement: Statement, group: exp.Group, items: Sequence[tuple[str, e
         return items_without_aggregates(items, scope)
     found: list[tuple[str, exp.Expr]] = []
     for node in _flat(names or ()):
-        found.append(_one(statement, node, items, scope))
+        found.append(resolved(statement, node, items, scope))
     return tuple(found)
 
 
@@ -124,7 +124,8 @@ def _flat(nodes: Iterable[exp.Expr]) -> Iterable[exp.Expr]:
             yield node
 
 
-def _one(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[str, exp.Expr]:
+def resolved(statement: Statement, node: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> tuple[str, exp.Expr]:
+    """One expression of GROUP BY with its name: an alias or an ordinal as the item of SELECT that it stands for."""
     inner = bare(node)
     if type(inner) in SETS:
         code, words = SETS[type(inner)]

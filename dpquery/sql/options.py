@@ -61,15 +61,17 @@ def chosen(statement: Statement, options: tuple[Option, ...] | None) -> Chosen:
             raise statement.refuse_at("UNKNOWN_OPTION", f"no option {name!r}{near(name, NAMES)}", option.position, "one of " + ", ".join(NAMES))
     _check_pairs(statement, given)
     strategy = _word(statement, given, "group_selection_strategy", STRATEGIES)
+    levels = max((option.levels for option in given.values()), default=1)
     price = Options(
-        epsilon=_epsilon(statement, given, "epsilon"),
-        delta=_delta(statement, given),
-        rho=_positive(statement, given, "rho"),
+        epsilon=part(_epsilon(statement, given, "epsilon"), levels),
+        delta=part(_delta(statement, given), levels),
+        rho=part(_positive(statement, given, "rho"), levels),
         noise=_word(statement, given, "noise", NOISES),
         selection=strategy,
-        selection_epsilon=_epsilon(statement, given, "group_selection_epsilon"),
+        selection_epsilon=part(_epsilon(statement, given, "group_selection_epsilon"), levels),
         confidence=_confidence(statement, given),
         plain=options is None,
+        levels=levels,
     )
     has_strategy = "group_selection_strategy" in given
     return Chosen(
@@ -82,10 +84,15 @@ def chosen(statement: Statement, options: tuple[Option, ...] | None) -> Chosen:
         public=has_strategy and strategy is None,
         threshold=has_strategy and strategy is not None,
         auto="bounds" in given and automatic.check(statement, given["bounds"]),
-        loss=_epsilon(statement, given, "loss_epsilon"),
+        loss=part(_epsilon(statement, given, "loss_epsilon"), levels),
         choices="noise" in given and _text(given["noise"]) == "EXPONENTIAL",
         given=given,
     )
+
+
+def part(price: Fraction | None, levels: int) -> Fraction | None:
+    """What one of several levels of groups pays."""
+    return None if price is None else price / levels
 
 
 def _check_pairs(statement: Statement, given: Mapping[str, Option]) -> None:

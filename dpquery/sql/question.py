@@ -14,8 +14,7 @@ from dpquery.errors import Refused
 from dpquery.plan.draft import Post, Question
 from dpquery.plan.rel import Public
 from dpquery.plan.scalar import Column
-from dpquery.privacy.locality import owning
-from dpquery.sql import byname, leading, pairs, split
+from dpquery.sql import byname, leading, levels, pairs, split
 from dpquery.sql import keys as grouping
 from dpquery.sql.again import again, renamed
 from dpquery.sql.beside import beside, opened, projects
@@ -27,17 +26,18 @@ from dpquery.sql.feeds import listed, value
 from dpquery.sql.fields import peek, take
 from dpquery.sql.lift import Lifter, Where
 from dpquery.sql.limits import whole_number
-from dpquery.sql.names import MOST_RELATIONS, Field, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, scratch, view
+from dpquery.sql.names import MOST_RELATIONS, Frame, Scope, Source, Statement, aliased, declared, fold, identifier, view
 from dpquery.sql.nested import check_flat, read_by
 from dpquery.sql.over import Flat, Grouped, Over, flat, joined, released
 from dpquery.sql.publicvalues import values
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.select import query, relation, tables
+from dpquery.sql.select import query, relation
 from dpquery.sql.semi import reads_outside
-from dpquery.sql.sides import Bound, Open, Released
+from dpquery.sql.sides import Open, Released
 from dpquery.sql.stars import pointing, star, unfolded
 from dpquery.sql.statement import ALL, Clauses, block, clause, holds_aggregate, read_clauses
 from dpquery.sql.titles import title
+from dpquery.sql.trial import by_unit, trial
 from dpquery.sql.united import united
 from dpquery.sql.windows import window
 
@@ -54,8 +54,9 @@ class Sort(Enum):
 
 def question(statement: Statement, tree: exp.Expr) -> Question:
     """The statement, read in full."""
-    reader, node = Reader(statement, mentions=leading.mentions(tree)), bare(tree)
+    reader = Reader(statement, mentions=leading.mentions(tree))
     env = Env(lists=reader)
+    node = reader.several(bare(tree), env)
     if not isinstance(node, exp.Select | exp.SetOperation):
         raise statement.refuse("NOT_A_SELECT", f"{type(node).__name__.upper()} is not answered: only SELECT is", node, "a SELECT statement")
     outermost = None
@@ -86,6 +87,7 @@ class Reader:
     known: dict[int, Released] = field(default_factory=dict)
     held: list[exp.Expr] = field(default_factory=list)  # so that no other node takes an id of theirs
     mentions: Counter[str] = field(default_factory=Counter)  # how often the text names each relation
+    leveled: dict[int, exp.Expr] = field(default_factory=dict)  # SELECTs with several sets of keys, as UNION ALL
     wanted: dict[int, leading.Wanted] = field(default_factory=dict)  # of a query whose groups another one only compares
 
     # ---- what a query is ---------------------------------------------------------------------------------------------------------
@@ -107,7 +109,7 @@ class Reader:
             return Sort.PUBLIC
         sorts = self._sources(node, env)
         if Sort.PRIVATE in sorts:
-            return Sort.RELEASED if self._aggregates(node) and not self._by_unit(node, env) else Sort.PRIVATE
+            return Sort.RELEASED if self._aggregates(node) and not by_unit(self.statement, node, env) else Sort.PRIVATE
         return Sort.RELEASED if Sort.RELEASED in sorts else Sort.PUBLIC
 
     def is_block(self, node: exp.Select, env: Env) -> bool:
@@ -152,39 +154,22 @@ class Reader:
         above = [one for name in ("qualify", "order") if (one := peek(node, name)) is not None]
         return any(holds_aggregate(one) for one in (*peek(node, "expressions"), *above))
 
-    def _by_unit(self, node: exp.Select, env: Env) -> bool:
-        """Whether GROUP BY or DISTINCT has the unit, or a column that fixes it, among its keys: then each group is of one unit."""
-        trial = scratch(self.statement)
-        ctes, first, joins, items, distinct, where, group = take(node, *ALL)[:7]
-        try:
-            side = tables(trial, first, joins or (), None if where is None else where.this, env.within(trial, ctes), node)
-            if not isinstance(side, Bound):
-                return False
-            scope = Scope(side.frame, trial)
-            pairs = [(name or title(one), one) for name, one in (named_item(trial, item) for item in unfolded(trial, items, side.frame))]
-            named = pairs if group is None else grouping.grouped(trial, group, pairs, scope)
-            values = [] if group is None and distinct is None else [f for _, one in named for f in self._fields(trial, one, scope)]
-        except Refused:
-            return False
-        own = owning(side.rel)
-        return any(isinstance(f.value, Column) and (f.value.id in own or self._fixes(trial, f.value)) for f in values)
-
-    def _fields(self, trial: Statement, node: exp.Expr, scope: Scope) -> tuple[Field, ...]:
-        """The columns that a key or an item is: of a star all of them, of an expression none."""
-        stars = star(trial, node, scope.frame)
-        if stars is not None:
-            return stars
-        found = scope.find(node) if isinstance(node, exp.Column) else None
-        return () if found is None else (found,)
-
-    def _fixes(self, trial: Statement, value: Column) -> bool:
-        return value.id in trial.origins and bool(trial.origins[value.id].fixes)
+    def several(self, node: exp.Expr, env: Env) -> exp.Expr:
+        """A SELECT of private rows in groups of several levels, as UNION ALL of these; any other query as it is."""
+        mark = levels.leveled(node) if isinstance(node, exp.Select) else None
+        if not isinstance(node, exp.Select) or mark is None or not self.is_block(node, env):
+            return node
+        if id(node) not in self.leveled:
+            found = trial(self.statement, node, env)
+            inside = env.within(self.statement, peek(node, "with_"))
+            self.leveled[id(node)] = node if found is None else levels.union(found, node, mark, partial(by_unit, self.statement, env=inside))
+        return self.leveled[id(node)]
 
     # ---- above the noise ---------------------------------------------------------------------------------------------------------
 
     def released(self, node: exp.Expr, env: Env) -> Released:
         """A query that releases, as a relation."""
-        node = bare(node)
+        node = self.several(bare(node), env)
         if isinstance(node, exp.Select) and self.is_block(node, env):
             above, post = block(self.statement, node, env, self, inner=True, want=self.wanted.get(id(node)))
             return renamed(self.statement, above, post, read_clauses(self.statement, node))

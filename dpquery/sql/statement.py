@@ -39,7 +39,7 @@ from dpquery.sql.windows import window
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The clauses of a SELECT, unwrapped."""
+    """The clauses of a SELECT, unwrapped. What it pays is divided over so many `levels` of groups, one of which it is."""
 
     items: Sequence[exp.Expr]
     distinct: exp.Distinct | None
@@ -50,6 +50,7 @@ class Clauses:
     order: exp.Order | None
     limit: int | None
     offset: int | None
+    levels: int = 1
 
     @property
     def cut(self) -> bool:
@@ -57,6 +58,7 @@ class Clauses:
         return any(one is not None for one in (self.distinct, self.having, self.qualify, self.order, self.limit, self.offset))
 
 
+LEVELS = "levels"  # in the meta of a SELECT that is one level of groups of a statement: how many there are
 Item = tuple[str, str, exp.Expr]  # an output: alias (empty: none), name, expression
 
 ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset", "hint")
@@ -69,7 +71,7 @@ def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | Non
     if hint is None:
         return None
     (mark,) = take(hint, "expressions")[0]
-    return statement.clauses[int(mark.name.removeprefix(HINT))]
+    return tuple(replace(one, levels=select.meta.get(LEVELS, 1)) for one in statement.clauses[int(mark.name.removeprefix(HINT))])
 
 
 def block(
@@ -115,6 +117,7 @@ def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
         order,
         whole_number(statement, limit, "LIMIT"),
         whole_number(statement, offset, "OFFSET"),
+        select.meta.get(LEVELS, 1),
     )
 
 
@@ -158,8 +161,8 @@ def _block(
     if keys and not sources:
         warnings += grouping.alone(statement, keys, whole)
     settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
+    asks = automatic.asked(tuple(replace(ask, epsilon=settings.part(ask.epsilon, clauses.levels)) for ask in asks), chosen.auto or statement.auto)
     settings.check_shares(statement, chosen, asks)
-    asks = automatic.asked(asks, chosen.auto or statement.auto)
     draft = Draft(
         input=whole.rel,
         keys=tuple(k.key for k in keys),

@@ -195,9 +195,14 @@ def test_e_cells_and_threshold_come_from_the_same_bounded_rows(whole: Session, m
         assert sums == tuple(11 * n for n in units)
 
 
-def test_c15_totals_are_refused_as_yet(whole: Session) -> None:
-    for sets in ("CUBE (s)", "ROLLUP (s)", "GROUPING SETS ((s), ())"):
-        assert code(whole, f"SELECT s, count(*) FROM visits GROUP BY {sets}") in ("CUBE", "ROLLUP", "GROUPING_SETS")
+def test_c15_each_level_of_totals_is_paid_and_bounded_by_itself(whole: Session) -> None:
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = {}, max_groups_contributed = 2, noise = 'laplace')"
+    for sets, levels in (("CUBE (menu, old)", 4), ("ROLLUP (menu, old)", 3), ("GROUPING SETS ((menu, old), (menu))", 2)):
+        several = whole.explain(f"SELECT {clause.format(levels)} menu, age > 30 AS old, count(*) FROM people GROUP BY {sets}").as_dict()
+        alone = whole.explain(f"SELECT {clause.format(1)} menu, age > 30 AS old, count(*) FROM people GROUP BY menu, old").as_dict()
+        assert several["price"]["epsilon"] == str(levels)
+        assert len(several["releases"]) == levels
+        assert several["releases"][0] == {**alone["releases"][0], "share": several["releases"][0]["share"], "table": several["releases"][0]["table"]}
 
 
 def test_h_keys_that_where_removes_are_not_shown_as_empty(whole: Session) -> None:

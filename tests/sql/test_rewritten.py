@@ -405,13 +405,14 @@ MEANT = [
 
 
 WHICH = "how many values there are, not which"
+SETS = "(SELECT channel, paid, COUNT(*) AS n FROM orders GROUP BY ALL)"
 DIFFERENT = [
     ("SELECT COUNT(*) FROM users WHERE EXISTS (SELECT 1 FROM orders)", "whether there are any at all, as a noisy count tells"),
     ("SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = users.user_id) = 0", ""),
     ("SELECT COUNT(*) FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > u.age)", "within each unit alone"),
     ("SELECT COUNT(*) FROM users TABLESAMPLE 10%", "of all rows"),
     ("SELECT COUNT(*) FROM (SELECT channel FROM orders UNION SELECT country FROM users)", "equal rows counted apart"),
-    ("SELECT channel, COUNT(*) FROM orders GROUP BY ROLLUP (channel)", "of the finest groups alone"),
+    (f"SELECT channel, SUM(n) FROM {SETS} GROUP BY ROLLUP (channel)", "of the finest groups alone"),
     ("SELECT ARG_MAX(channel, amount) FROM orders TABLESAMPLE 10%", "of all rows; of all rows, not of one"),
     ("PIVOT users ON country USING COUNT(*)", "one row for each value"),
     ("SELECT COUNT(*) FROM users FOR UPDATE", ""),
@@ -444,10 +445,10 @@ DIFFERENT = [
     ("SELECT COUNT(*) FROM (SELECT * FROM orders ORDER BY day LIMIT 5)", "the first 5 of each unit, not of all"),
     ("SELECT COUNT(*) FROM users; DROP TABLE orders", "the first statement alone"),
     (
-        "SELECT country, city, COUNT(*) FROM users GROUP BY GROUPING SETS ((country), (city), ())",
+        f"SELECT channel, paid, SUM(n) FROM {SETS} GROUP BY GROUPING SETS ((channel), (paid), ())",
         "in groups by all of the keys at once",
     ),
-    ("SELECT country, city, COUNT(*) FROM users GROUP BY GROUPING SETS (country, (country, city))", "of the finest groups alone"),
+    (f"SELECT channel, paid, SUM(n) FROM {SETS} GROUP BY GROUPING SETS (channel, (channel, paid))", "of the finest groups alone"),
     ("SELECT country, city, COUNT(*) FROM users GROUP BY country", "how many values there are of what is no key"),
     ("SELECT country, age, COUNT(*) FROM users GROUP BY country", "the average of what is no key"),
     ("SELECT AVG(a) FROM (SELECT user_id, last(amount ORDER BY day DESC) AS a FROM orders GROUP BY user_id)", "of rows where both are known"),

@@ -46,7 +46,7 @@ def test_bounds_and_options(case: dict[str, Any]) -> None:
         assert [f"{one.name}: {one.per_group} {one.per_row} {one.epsilon}" for one in bounded] == case["bounds"]
     if "options" in case:
         given = {name: getattr(question.blocks[0].options, name) for name in question.blocks[0].options.__dataclass_fields__}
-        assert str({name: str(value) for name, value in given.items() if value not in (None, False)}) == case["options"]
+        assert str({name: str(value) for name, value in given.items() if value not in (None, False) and name != "levels"}) == case["options"]
 
 
 def test_every_refusal_has_a_place_and_says_what_to_write() -> None:
@@ -78,11 +78,10 @@ def clauses() -> list[str]:
     return [line for line in lines if line and not line.startswith("--")]
 
 
-ANSWERED = {"QUALIFY row_number()", "GROUP BY ALL", "FILTER (WHERE y)", "FROM t SELECT"}
+ANSWERED = {"QUALIFY row_number()", "CUBE", "GROUP BY ALL", "FILTER (WHERE y)", "FROM t SELECT"}
 CODES = {
     "TABLESAMPLE": "TABLESAMPLE",
     "DISTINCT ON": "DISTINCT_ON",
-    "CUBE": "CUBE",
     "LATERAL": "LATERAL",
     "ORDER BY y": "AGGREGATE_ORDER_BY",
     "USING SAMPLE": "TABLESAMPLE",
