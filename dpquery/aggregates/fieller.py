@@ -14,7 +14,7 @@ the confidence, and within two points of it wherever the count's noise is wider 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import log
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Bracket = tuple[Floats, Floats, Floats, Floats]  # two places, each with the value there: one inside the set, one above its end
 
 Ends = tuple[float, float] | None
 BOXED = Fraction(1, 10)  # of the doubt, for groups near to a threshold
 STEPS = 100  # halvings and doublings that reach any double's precision
+PRECISION = 1e-12  # of an end, in parts of it
 KNOTS = 512  # of the table of Laplace quantiles
 
 
@@ -95,6 +97,8 @@ def _box(top: Floats, bottom: Floats, top_noise: Noise, bottom_noise: Noise, con
 
 def _smooth(top: Floats, bottom: Floats, top_noise: Noise, bottom_noise: Noise, confidence: Fraction) -> tuple[Floats, Floats]:
     """The ends of Fieller's set for the continuous laws, padded by half a unit of each grid."""
+    import numpy as np
+
     a, b = _scale(top_noise), _scale(bottom_noise)
     laplace = top_noise.mechanism is Mechanism.LAPLACE
 
@@ -103,30 +107,61 @@ def _smooth(top: Floats, bottom: Floats, top_noise: Noise, bottom_noise: Noise, 
         return (_two_laplace(a, b * r, confidence) if laplace else _two_gaussian(a, b * r, confidence)) + (1 + r) / 2
 
     slope = b * (-log(float(1 - confidence)) if laplace else _z(confidence)) + 0.5
-    return -_upper(-top, bottom, reach, slope), _upper(top, bottom, reach, slope)
+    low, high = np.split(_upper(np.concatenate([-top, top]), np.concatenate([bottom, bottom]), reach, slope), 2)
+    return -low, high
 
 
 def _upper(top: Floats, bottom: Floats, reach: Any, slope: float) -> Floats:
-    """The largest r with rN - S <= q(r); infinite where there is none. rN - S - q(r) rises in r, as q is even, convex and of slope below N."""
+    """The largest r with rN - S <= q(r); infinite where there is none. rN - S - q(r) rises in r, as q is even, convex and of slope below N.
+
+    It is concave as well: its chord over [low, high] meets 0 at or above the end that is looked for, and a line through two points above that end
+    meets 0 at or below it. So both ends close in, each by several digits at a step, and are moved apart a little, past what rounding does.
+    """
     import numpy as np
 
     clear = bottom > slope * (1 + 1e-9)
     under = np.where(clear, bottom, 2 * slope + 1)
+
+    def above(r: Floats) -> Floats:
+        value: Floats = r * under - top - reach(r)
+        return value
+
     low = top / under
     step = (reach(low) + 1) / (under - slope)
     for _ in range(STEPS):
-        short = (low + step) * under - top <= reach(low + step)
+        short = above(low + step) <= 0
         if not short.any():
             break
         step = np.where(short, 2 * step, step)
-    high = low + step
+    ends = low, above(low), low + step, above(low + step)
     for _ in range(STEPS):
-        middle = (low + high) / 2
-        inside = middle * under - top <= reach(middle)
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-        if np.all(high - low <= 1e-12 * np.maximum(abs(low), abs(high))):
+        low, at_low, high, at_high = ends
+        near = PRECISION * np.maximum(abs(low), abs(high))
+        ends = _closer(ends, _zero(low, at_low, high, at_high) + near / 4, above)
+        ends = _closer(ends, _zero(ends[2], ends[3], high, at_high) - near / 4, above)
+        if np.all(ends[2] - ends[0] <= near):
             break
-    return np.where(clear, high, np.inf)
+        ends = _closer(ends, (ends[0] + ends[2]) / 2, above)
+    return np.where(clear, ends[2], np.inf)
+
+
+def _zero(a: Floats, at_a: Floats, b: Floats, at_b: Floats) -> Floats:
+    """Where the line through two points meets 0; the first of them where it does nowhere."""
+    import numpy as np
+
+    rise = at_b - at_a
+    return np.where(rise > 0, a - at_a * (b - a) / np.where(rise > 0, rise, 1.0), a)
+
+
+def _closer(ends: Bracket, r: Floats, above: Callable[[Floats], Floats]) -> Bracket:
+    """Of each bracket the part that still holds the end: up to r, or from r on."""
+    import numpy as np
+
+    low, at_low, high, at_high = ends
+    r = np.clip(r, low, high)
+    value = above(r)
+    inside = value <= 0
+    return np.where(inside, r, low), np.where(inside, value, at_low), np.where(inside, high, r), np.where(inside, at_high, value)
 
 
 def _scale(noise: Noise) -> float:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from hashlib import sha256
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Column = tuple[str, Type, Sequence[Shown]]
 Tables = Mapping[str, Sequence[Column]]
 MOST_FED = 10_000  # rows of what a later release reads
+MOST_SOUND = 1000  # statements that are remembered as sound
 CHECK_SECONDS = 5.0  # that binding, and a run over no rows, may take
 
 
@@ -55,6 +57,7 @@ class _Engine:
 
 _ENGINE = _Engine()
 _ABANDONED: list[object] = []
+_SOUND: set[bytes] = set()  # digests of statements, with the types of what they read, that were checked: they are nothing but text
 
 
 def _after_fork() -> None:
@@ -107,9 +110,19 @@ def _finite(value: Value) -> Value:
 
 def check(post: Post, tables: Tables, limits: Limits | None = None) -> None:
     """Nothing, or Refused where the statement cannot be run over tables of these columns. Their values do not count: it runs over none."""
+    empty: Tables = {table: [(name, kind, ()) for name, kind, _ in columns] for table, columns in tables.items()}
+    asked = sha256(repr((post.sql, empty)).encode(errors="surrogatepass")).digest()
+    if asked in _SOUND:
+        return
+    _check(post, empty, limits)
+    if len(_SOUND) >= MOST_SOUND:
+        _SOUND.clear()
+    _SOUND.add(asked)
+
+
+def _check(post: Post, empty: Tables, limits: Limits | None) -> None:
     import duckdb
 
-    empty = {table: [(name, kind, ()) for name, kind, _ in columns] for table, columns in tables.items()}
     try:
         with _noisy(empty, limits, CHECK_SECONDS) as con:
             answer = _answer(con, post.sql)
@@ -244,6 +257,9 @@ def _stand(con: duckdb.DuckDBPyConnection, table: str, columns: Sequence[Column]
     """The table stands in the engine, in place of what had its name."""
     import pyarrow as pa
 
+    if not any(len(values) for _, _, values in columns):
+        con.execute(f"CREATE OR REPLACE TABLE {table} (" + ", ".join(f'"{name}" {_sql(kind)}' for name, kind, _ in columns) + ")")
+        return
     con.register("columns_of_table", pa.table({name: pa.array(_plain(values, kind), _arrow(kind)) for name, kind, values in columns}))
     items = ", ".join(f'CAST("{name}" AS {_sql(kind)}) AS "{name}"' for name, kind, _ in columns)
     con.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT {items} FROM columns_of_table")

@@ -108,6 +108,22 @@ def test_checking_looks_at_no_value() -> None:
     post.check(asked("SELECT 1 // a0, CAST(k0 AS DATE) FROM noisy"), {"noisy": COLUMNS})
 
 
+def test_a_statement_is_checked_once_over_tables_of_the_same_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(post, "_check", lambda one, tables, limits: checked.append(one.sql))
+    monkeypatch.setattr(post, "_SOUND", set())
+    for columns in (COLUMNS, [(name, kind, []) for name, kind, _ in COLUMNS], [("k0", INTEGER, []), *COLUMNS[1:]]):
+        post.check(asked("SELECT k0 FROM noisy"), {"noisy": columns}, LIMITS)
+    post.check(asked("SELECT k0 FROM other"), {"other": COLUMNS}, LIMITS)
+    assert checked == [*["SELECT k0 FROM noisy"] * 2, "SELECT k0 FROM other"]
+
+
+def test_what_is_refused_is_refused_again() -> None:
+    for _ in range(2):
+        with pytest.raises(Refused):
+            post.check(asked("SELECT nothing FROM noisy"), {"noisy": COLUMNS}, LIMITS)
+
+
 def test_a_failure_at_run_time_is_a_fault_without_the_engines_words() -> None:
     with pytest.raises(Fault) as broken:
         rows("SELECT CAST(k0 AS DATE) FROM noisy")
