@@ -5,19 +5,19 @@ What is added up are integers or clamped decimals, whose sums are exact; spreads
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
+from dpquery.backends.contributed import Names, argument, distinct, value, where
 from dpquery.backends.scalar import literal, sql, units
+from dpquery.backends.spreads import pair, shape, spread
 from dpquery.backends.values import INFINITY
-from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction
-from dpquery.plan.scalar import Literal, Scalar
+from dpquery.plan.inside import PAIRS, SHAPES, SPREADS, WINDOWS, Frame, Place, Placing, Reduce, Reduction
+from dpquery.plan.scalar import Literal
 from dpquery.values.types import FLOAT, Kind, Type
 
-Names = Mapping[int, str]
-MOST_ROWS, MOST_SUM, MOST_SQUARES = 2**33, 2**63, 2**93  # of one unit, as far as spreads tell them apart
+TINY = f"{float(2**40)!r}::DOUBLE"  # units of a logarithm in one
 
 
 def reduced(reduction: Reduction, names: Names, over: str = "") -> str:
@@ -32,45 +32,51 @@ def reduced(reduction: Reduction, names: Names, over: str = "") -> str:
         case Reduce.AVG:
             added, count = _added(reduction, names, over)
             return f"(CAST({added} AS DOUBLE) / {count}{_scaled(reduction)} + 0.0)"
-        case Reduce.VAR_POP | Reduce.VAR_SAMP:
-            return _variance(reduction, names)
-        case Reduce.STDDEV_POP | Reduce.STDDEV_SAMP:
-            return f"sqrt({_variance(reduction, names)})"
-        case Reduce.MIN | Reduce.MAX | Reduce.ALL | Reduce.ANY:
-            return f"{reduction.function}({_value(reduction, names)}){over}"
-        case Reduce.QUANTILE_CONT:
-            at = f"quantile_cont(CAST({_value(reduction, names)} AS DOUBLE), {_fraction(reduction)})"
-            return f"CASE WHEN {at} <= {INFINITY} THEN {at} + 0.0 END"
-        case Reduce.QUANTILE_DISC:
-            return f"quantile_disc({_value(reduction, names)}, {_fraction(reduction)})"
+        case _ if reduction.function in PAIRS:
+            return pair(reduction, names, over)
+        case _ if reduction.function in SPREADS:
+            return spread(reduction, names, over)
+        case _ if reduction.function in SHAPES:
+            return shape(reduction, names)
         case Reduce.ARG_MIN | Reduce.ARG_MAX:
             return _extreme(reduction, names)
         case _:
-            assert_never(reduction.function)
+            return _of_bag(reduction, value(reduction, names), over)
 
 
-def _where(text: str, where: Scalar | None, names: Names) -> str:
-    return text if where is None else f"CASE WHEN {sql(where, names)} THEN {text} END"
+def _of_bag(reduction: Reduction, text: str, over: str) -> str:
+    """What is the same for a bag of values in any order: one of them, or something between."""
+    each = distinct(reduction)
+    match reduction.function:
+        case Reduce.MIN | Reduce.MAX | Reduce.ALL | Reduce.ANY | Reduce.BIT_AND | Reduce.BIT_OR | Reduce.BIT_XOR:
+            return f"{reduction.function}({each}{text}){over}"
+        case Reduce.QUANTILE_CONT:
+            return _finite(f"quantile_cont(CAST({text} AS DOUBLE), {_fraction(reduction)}){over}")
+        case Reduce.QUANTILE_DISC:
+            return f"quantile_disc({text}, {_fraction(reduction)}){over}"
+        case Reduce.MAD:
+            return _finite(f"mad({each}CAST({text} AS DOUBLE)){over}")
+        case Reduce.PRODUCT:
+            values = f"list({each}CAST({text} AS DOUBLE)) FILTER (WHERE {text} IS NOT NULL)"
+            found = f"list_product(list_sort({values}))"  # one after the other, from the least on
+            return f"CASE WHEN isfinite({found}) THEN {found} + 0.0 END"
+        case Reduce.GEOMEAN:
+            return _geometric(f"CAST({text} AS DOUBLE)", each, over)
+        case Reduce.ENTROPY:
+            return _entropy(text, each)
+        case _:
+            raise ValueError(f"no aggregate of a bag: {reduction.function}")
 
 
-def _argument(value: Scalar | None) -> Scalar:
-    if value is None:
-        raise ValueError("only COUNT has no value")
-    return value
-
-
-def _value(reduction: Reduction, names: Names) -> str:
-    return _where(sql(_argument(reduction.value), names), reduction.where, names)
-
-
-def _distinct(reduction: Reduction) -> str:
-    return "DISTINCT " if reduction.distinct else ""
+def _finite(text: str) -> str:
+    """The number, NULL where it is none."""
+    return f"CASE WHEN {text} <= {INFINITY} THEN {text} + 0.0 END"
 
 
 def _count(reduction: Reduction, names: Names) -> str:
     if reduction.value is not None:
-        return f"count({_distinct(reduction)}{_value(reduction, names)})"
-    return "count(*)" if reduction.where is None else f"count({_where('1', reduction.where, names)})"
+        return f"count({distinct(reduction)}{value(reduction, names)})"
+    return "count(*)" if reduction.where is None else f"count({where('1', reduction.where, names)})"
 
 
 # ---- sums ----------------------------------------------------------------------------------------------------------------------------
@@ -78,27 +84,26 @@ def _count(reduction: Reduction, names: Names) -> str:
 
 def _addend(reduction: Reduction, names: Names) -> str:
     """What a row adds: an integer of 64 bits, or a decimal that is clamped; NULL where it does not count."""
-    value, whole = _argument(reduction.value), reduction.whole
+    of, whole = argument(reduction.value), reduction.whole
     if whole is None:
-        if value.type.kind is not Kind.INTEGER:
+        if of.type.kind is not Kind.INTEGER:
             raise ValueError("only integers are added up without bounds")
-        return _where(sql(value, names), reduction.where, names)
+        return where(sql(of, names), reduction.where, names)
     if _is_decimal(reduction):
-        text = sql(value, names)
-        low, high = (literal(Decimal(end).scaleb(-value.type.scale), value.type) for end in (whole.low, whole.high))
-        return _where(f"CASE WHEN {text} IS NOT NULL THEN least(greatest({text}, {low}), {high}) END", reduction.where, names)
-    return _where(units(value, whole.step, whole.low, whole.high, names), reduction.where, names)
+        text = sql(of, names)
+        low, high = (literal(Decimal(end).scaleb(-of.type.scale), of.type) for end in (whole.low, whole.high))
+        return where(f"CASE WHEN {text} IS NOT NULL THEN least(greatest({text}, {low}), {high}) END", reduction.where, names)
+    return where(units(of, whole.step, whole.low, whole.high, names), reduction.where, names)
 
 
 def _is_decimal(reduction: Reduction) -> bool:
     """Whether decimals are added up as decimals, digit by digit; spreads take them as integers."""
-    value = _argument(reduction.value)
-    return value.type.kind is Kind.DECIMAL and reduction.function in (Reduce.SUM, Reduce.AVG)
+    return argument(reduction.value).type.kind is Kind.DECIMAL and reduction.function in (Reduce.SUM, Reduce.AVG)
 
 
 def _added(reduction: Reduction, names: Names, over: str = "") -> tuple[str, str]:
     """The exact sum of the rows' integers or decimals, NULL of none, and their number."""
-    text = _distinct(reduction) + _addend(reduction, names)
+    text = distinct(reduction) + _addend(reduction, names)
     return f"sum({text}){over}", f"count({text}){over}"
 
 
@@ -119,26 +124,24 @@ def _scaled(reduction: Reduction) -> str:
     return "" if step == 1 else f" * {literal(float(step), FLOAT)}"
 
 
-def _variance(reduction: Reduction, names: Names) -> str:
-    """(n S2 - S1^2) / n^2, or / n (n - 1), from integers x - low >= 0 of 30 bits: exact but for the last division.
-
-    The clamps on n, S1 and S2 keep the product in 128 bits whatever the data; no unit has so many rows that they bite.
-    """
-    whole = reduction.whole
-    if whole is None or whole.high - whole.low > 2**30:
-        raise ValueError("a spread needs integers of 30 bits")
-    x = f"({_where(units(_argument(reduction.value), whole.step, whole.low, whole.high, names), reduction.where, names)} - ({whole.low:d}))"
-    count, one, two = (f"least({function}, {most}::HUGEINT)" for function, most in _moments(_distinct(reduction), x))
-    above = f"CAST({count} * {two} - {one} * {one} AS DOUBLE)"
-    fewer = "" if reduction.function in (Reduce.VAR_POP, Reduce.STDDEV_POP) else " - 1"
-    n = f"CAST(count({_distinct(reduction)}{x}) AS DOUBLE)"
-    below = f"({n} * ({n}{fewer}))"
-    scale = "" if whole.step == 1 else f" * {literal(float(whole.step) * float(whole.step), FLOAT)}"
-    return f"CASE WHEN {below} > 0 THEN {above} / {below}{scale} END"
+# ---- logarithms ----------------------------------------------------------------------------------------------------------------------
 
 
-def _moments(distinct: str, x: str) -> tuple[tuple[str, int], ...]:
-    return (f"count({distinct}{x})", MOST_ROWS), (f"sum({distinct}{x})", MOST_SUM), (f"sum({distinct}{x} * {x})", MOST_SQUARES)
+def _geometric(x: str, each: str, over: str) -> str:
+    """The mean of logarithms, each of which is a whole number of tiny units: all those of doubles lie between -745 and 710."""
+    logarithm = f"CASE WHEN {x} > 0 AND {x} < {INFINITY} THEN {x} END"
+    units = f"CAST(floor(ln({logarithm}) * {TINY} + 0.5) AS BIGINT)"
+    mean = f"exp(CAST(sum({each}{units}){over} AS DOUBLE) / count({each}{units}){over} / {TINY})"
+    low, high = f"min({x}){over}", f"max({x}){over}"
+    return f"CASE WHEN {low} < 0 OR {high} = {INFINITY} THEN NULL WHEN {low} = 0 THEN 0e0 WHEN {mean} < {INFINITY} THEN {mean} END"
+
+
+def _entropy(text: str, each: str) -> str:
+    """log2 n less the mean of log2 over the rows of each value's number; of no values 0, as in DuckDB."""
+    each_one = f"lambda c: CAST(floor(c * log2(c) * {TINY} + 0.5) AS HUGEINT)"
+    n = f"count({each}{text})"
+    less = f"CAST(list_sum(list_transform(map_values(histogram({each}{text})), {each_one})) AS DOUBLE) / {TINY}"
+    return f"CASE WHEN {n} > 1 THEN greatest(0e0, log2({n}) - {less} / {n}) ELSE 0e0 END"
 
 
 # ---- values of one row ---------------------------------------------------------------------------------------------------------------
@@ -154,13 +157,13 @@ def _fraction(reduction: Reduction) -> str:
 
 def _extreme(reduction: Reduction, names: Names) -> str:
     """The value where `by` is least or greatest; of several the least value. Rows without either do not count."""
-    value, by = sql(_argument(reduction.value), names), sql(_argument(reduction.by), names)
+    text, by = sql(argument(reduction.value), names), sql(argument(reduction.by), names)
     way = "DESC" if reduction.function is Reduce.ARG_MAX else "ASC"
-    where = "" if reduction.where is None else f" AND {sql(reduction.where, names)}"
-    kept = f"FILTER (WHERE {value} IS NOT NULL AND {by} IS NOT NULL{where})"
-    terms = ((reduction.by, f"{by} {way} NULLS LAST"), (reduction.value, f"{value} ASC NULLS LAST"))
-    ordered = ", ".join(text for term, text in terms if not isinstance(term, Literal))  # by which DuckDB orders nothing
-    return f"first({value}{f' ORDER BY {ordered}' if ordered else ''}) {kept}"
+    test = "" if reduction.where is None else f" AND {sql(reduction.where, names)}"
+    kept = f"FILTER (WHERE {text} IS NOT NULL AND {by} IS NOT NULL{test})"
+    terms = ((reduction.by, f"{by} {way} NULLS LAST"), (reduction.value, f"{text} ASC NULLS LAST"))
+    ordered = ", ".join(found for term, found in terms if not isinstance(term, Literal))  # by which DuckDB orders nothing
+    return f"first({text}{f' ORDER BY {ordered}' if ordered else ''}) {kept}"
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------
@@ -172,9 +175,9 @@ def placed(item: Placing, names: Names, over: str) -> str:
         case Place.ROW_NUMBER | Place.RANK | Place.DENSE_RANK:
             return f"{item.function}(){over}"
         case Place.LAG | Place.LEAD:
-            return f"{item.function}({sql(_argument(item.value), names)}, {item.offset:d}){over}"
+            return f"{item.function}({sql(argument(item.value), names)}, {item.offset:d}){over}"
         case Place.FIRST_VALUE:
-            return f"first_value({sql(_argument(item.value), names)}){over}"
+            return f"first_value({sql(argument(item.value), names)}){over}"
         case _:
             assert_never(item.function)
 

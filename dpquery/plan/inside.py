@@ -12,7 +12,7 @@ from dpquery.values.types import Type
 
 
 class Reduce(StrEnum):
-    """What becomes of the values that count: those that are not NULL, which NaN is too. Of no values all but COUNT are NULL."""
+    """What becomes of the values that count: those that are not NULL, which NaN is too. Of no values all but COUNT and ENTROPY are NULL."""
 
     COUNT = "count"
     SUM = "sum"
@@ -21,6 +21,18 @@ class Reduce(StrEnum):
     VAR_SAMP = "var_samp"
     STDDEV_POP = "stddev_pop"
     STDDEV_SAMP = "stddev_samp"
+    SEM = "sem"
+    SQUARES = "squares"  # of what values differ from their mean, added up: REGR_SXX and REGR_SYY
+    SKEWNESS = "skewness"
+    KURTOSIS = "kurtosis"
+    KURTOSIS_POP = "kurtosis_pop"
+    COVAR_POP = "covar_pop"
+    COVAR_SAMP = "covar_samp"
+    CORR = "corr"
+    REGR_SLOPE = "regr_slope"
+    REGR_INTERCEPT = "regr_intercept"
+    REGR_R2 = "regr_r2"
+    REGR_SXY = "regr_sxy"
     MIN = "min"
     MAX = "max"
     ALL = "bool_and"
@@ -29,11 +41,29 @@ class Reduce(StrEnum):
     QUANTILE_DISC = "quantile_disc"
     ARG_MIN = "arg_min"
     ARG_MAX = "arg_max"
+    MAD = "mad"
+    PRODUCT = "product"
+    GEOMEAN = "geomean"
+    ENTROPY = "entropy"
+    BIT_AND = "bit_and"
+    BIT_OR = "bit_or"
+    BIT_XOR = "bit_xor"
 
 
-SPREADS = (Reduce.VAR_POP, Reduce.VAR_SAMP, Reduce.STDDEV_POP, Reduce.STDDEV_SAMP)
-ADDED = (Reduce.SUM, Reduce.AVG, *SPREADS)
-WINDOWS = (Reduce.COUNT, Reduce.SUM, Reduce.AVG, Reduce.MIN, Reduce.MAX, Reduce.ALL, Reduce.ANY)  # that may run over a window
+SPREADS = (Reduce.VAR_POP, Reduce.VAR_SAMP, Reduce.STDDEV_POP, Reduce.STDDEV_SAMP, Reduce.SEM, Reduce.SQUARES)
+SHAPES = (Reduce.SKEWNESS, Reduce.KURTOSIS, Reduce.KURTOSIS_POP)
+PAIRS = (
+    *(Reduce.COVAR_POP, Reduce.COVAR_SAMP, Reduce.CORR),
+    *(Reduce.REGR_SLOPE, Reduce.REGR_INTERCEPT, Reduce.REGR_R2, Reduce.REGR_SXY),
+)
+"""Of y and x, the `value` and `by`, over the rows that have both."""
+ADDED = (Reduce.SUM, Reduce.AVG, *SPREADS, *SHAPES, *PAIRS)
+BITS = (Reduce.BIT_AND, Reduce.BIT_OR, Reduce.BIT_XOR)
+WINDOWS = (
+    *(Reduce.COUNT, Reduce.SUM, Reduce.AVG, Reduce.MIN, Reduce.MAX, Reduce.ALL, Reduce.ANY),
+    *(*SPREADS, *PAIRS, *BITS, Reduce.GEOMEAN, Reduce.MAD, Reduce.QUANTILE_CONT, Reduce.QUANTILE_DISC),
+)
+"""Those that may run over a window. The others keep all values at hand, once more for each row of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +80,8 @@ class Reduction:
     """One aggregate over rows. COUNT without a value counts rows.
 
     `where` is the FILTER. `distinct` counts and adds up each value once. `by` is what ARG_MIN and ARG_MAX look for the extreme of, ties going to the
-    least value. `fraction` is the quantile's. `whole` is the grid of what is added up; integers go without.
+    least value; of pairs it is the second. `fraction` is the quantile's. `whole` is the grid of what is added up, `beside` that of `by`; integers of
+    which no spread is asked go without.
     """
 
     function: Reduce
@@ -61,6 +92,7 @@ class Reduction:
     by: Scalar | None = None
     fraction: Fraction | None = None
     whole: Whole | None = None
+    beside: Whole | None = None
 
 
 def parts(reduction: Reduction) -> Iterator[Scalar]:

@@ -25,7 +25,8 @@ from dpquery.sql.options import rows_in_group
 from dpquery.sql.permode import mode
 from dpquery.sql.perwindow import has_default, needs_number, window
 from dpquery.sql.quoting import written
-from dpquery.sql.reductions import reduction, result
+from dpquery.sql.reductions import reduction
+from dpquery.sql.results import result
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
 from dpquery.sql.standins import stood_in
@@ -342,8 +343,8 @@ class Level:
     def _own(self, node: exp.Expr) -> Reduction:
         """An aggregate that goes over a window; over groups it reads keys and aggregates."""
         found = reduction(self.statement, node, replace(self.scope, aliases=self.aliases))
-        value, where = (None if part is None else replaced(part, self.keys) for part in (found.value, found.where))
-        found = replace(found, value=value, where=where)
+        value, where, by = (None if part is None else replaced(part, self.keys) for part in (found.value, found.where, found.by))
+        found = replace(found, value=value, where=where, by=by)
         for column in (c for part in parts(found) for c in columns(part)):
             if self.visible is not None and column.id not in self.visible:
                 raise self._ungrouped(column, node)

@@ -21,7 +21,8 @@ from dpquery.values.types import INTEGER, Kind
 FARTHEST = 1_000_000  # rows that a frame or LAG may reach
 RANKS: dict[type[exp.Expr], Place] = {exp.RowNumber: Place.ROW_NUMBER, exp.Rank: Place.RANK, exp.DenseRank: Place.DENSE_RANK}
 SHIFTS: dict[type[exp.Expr], Place] = {exp.Lag: Place.LAG, exp.Lead: Place.LEAD}
-OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN or MAX"
+OFFERED = "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE, COUNT, SUM, AVG, MIN, MAX, MEDIAN, STDDEV or CORR"
+JOINED = "the same with GROUP BY of the unit in a subquery of its own, joined by the unit"
 
 Read = Callable[[exp.Expr], Scalar]
 Kept = Callable[[Scalar], Column]  # the expression as a column of the relation
@@ -118,7 +119,10 @@ def _aggregate(statement: Statement, node: exp.Expr, reduced: Callable[[exp.Expr
     if not isinstance(node, known) or isinstance(node, exp.Ntile | exp.NthValue) or is_mode(node):
         raise _unknown(statement, node)
     found = reduced(node)
-    if found.function not in WINDOWS or found.distinct:
+    if found.function not in WINDOWS:
+        message = f"{statement.spelled(node)} as a window would hold all values of its rows once more for each of them"
+        raise statement.refuse("WINDOW_FUNCTION", message, node, JOINED)
+    if found.distinct:
         raise _unknown(statement, node)
     return found
 

@@ -1,4 +1,4 @@
-"""Aggregates inside a unit as they are written: which ones there are, and where their results lie."""
+"""Aggregates inside a unit as they are written: which ones there are, and on what grid they add up."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpquery.aggregates.grid import grid, row_units
+from dpquery.aggregates.grid import FINENESS, grid, row_units
 from dpquery.errors import Refused
-from dpquery.plan.inside import ADDED, SPREADS, Reduce, Reduction, Whole
+from dpquery.plan.inside import ADDED, BITS, PAIRS, SHAPES, Reduce, Reduction, Whole
 from dpquery.plan.intervals import interval
-from dpquery.plan.scalar import Column, Interval, Literal, Scalar
+from dpquery.plan.scalar import Literal, Scalar
 from dpquery.sql.fields import take
 from dpquery.sql.names import Scope, Statement
+from dpquery.sql.regressions import PAIRED, filtered, paired
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.unanswered import called
 from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind
 
 MOST_DIGITS = 10**26  # of a decimal that is added up: sums of 2^39 of them have 38 digits
-KEPT = (Reduce.SUM, Reduce.MIN, Reduce.MAX, Reduce.QUANTILE_DISC, Reduce.ARG_MIN, Reduce.ARG_MAX)  # results on the grid of their values
-FINEST = 100  # parts of a grid unit that a quantile between two values may lie on
+NUMERIC = (*ADDED, Reduce.QUANTILE_CONT, Reduce.MAD, Reduce.PRODUCT, Reduce.GEOMEAN)  # that take numbers alone
 LONGEST_FRACTION = 18  # digits of a quantile's fraction
 
 BY_CLASS: dict[type[exp.Expr], Reduce] = {
@@ -42,8 +42,24 @@ BY_CLASS: dict[type[exp.Expr], Reduce] = {
     exp.PercentileCont: Reduce.QUANTILE_CONT,
     exp.PercentileDisc: Reduce.QUANTILE_DISC,
     exp.Quantile: Reduce.QUANTILE_DISC,
+    exp.BitwiseAndAgg: Reduce.BIT_AND,
+    exp.BitwiseOrAgg: Reduce.BIT_OR,
+    exp.BitwiseXorAgg: Reduce.BIT_XOR,
+    exp.Skewness: Reduce.SKEWNESS,
+    exp.Kurtosis: Reduce.KURTOSIS,
 }
-OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, MODE, QUANTILE_CONT, VAR_SAMP, STDDEV_SAMP, BOOL_OR, ARG_MAX and their kin"
+BY_NAME: dict[str, Reduce] = {
+    **dict.fromkeys(("mean", "favg"), Reduce.AVG),
+    **dict.fromkeys(("fsum", "kahan_sum", "sumkahan"), Reduce.SUM),
+    "sem": Reduce.SEM,
+    "kurtosis_pop": Reduce.KURTOSIS_POP,
+    "mad": Reduce.MAD,
+    "product": Reduce.PRODUCT,
+    **dict.fromkeys(("geomean", "geometric_mean"), Reduce.GEOMEAN),
+    "entropy": Reduce.ENTROPY,
+}
+"""Of one argument, with names that the parser has no class for. The results are doubles."""
+OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, MODE, QUANTILE_CONT, STDDEV_SAMP, CORR, REGR_SLOPE, BOOL_OR, ARG_MAX and their kin"
 ORDERLESS: dict[type[exp.Expr], str] = {
     exp.First: "MIN(x), or ARG_MIN(x, y) for the x of the least y",
     exp.Last: "MAX(x), or ARG_MAX(x, y) for the x of the greatest y",
@@ -66,8 +82,10 @@ def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
         case exp.CountIf():
             test, _ = take(inner, "this", "zero_on_all_null")
             found = Reduction(Reduce.COUNT, None, INTEGER, where=condition(test, scope, "COUNT_IF"))
-        case exp.Anonymous() if called(inner) in ("count_star", "mean"):
+        case exp.Anonymous() if called(inner) in ("count_star", *BY_NAME):
             found = _by_name(statement, inner, scope)
+        case _ if type(inner) in PAIRED:
+            found = paired(statement, inner, scope)
         case exp.PercentileCont() | exp.PercentileDisc():
             this, at = take(inner, "this", "expression")
             found = _quantile(statement, inner, this, at, scope)
@@ -84,9 +102,7 @@ def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
             found = _of_one(statement, inner, scope)
         case _:
             raise _unknown(statement, inner)
-    if where is not None and found.where is not None:
-        raise statement.refuse("AGGREGATE_CLAUSE", "COUNT_IF with FILTER is not supported", node, "COUNT(*) FILTER (WHERE a AND b)")
-    return checked(statement, inner, replace(found, where=where or found.where))
+    return checked(statement, inner, filtered(found, where))
 
 
 def unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
@@ -141,21 +157,24 @@ def _count(statement: Statement, node: exp.Count, scope: Scope) -> Reduction:
 
 def _by_name(statement: Statement, node: exp.Anonymous, scope: Scope) -> Reduction:
     _, args = take(node, "this", "expressions")
-    wanted = 1 if called(node) == "mean" else 0
+    function = BY_NAME.get(called(node), Reduce.COUNT)
+    wanted = 0 if function is Reduce.COUNT else 1
     if len(args or ()) != wanted:
-        raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, "AVG(x), or COUNT(*)")
+        instead = f"{called(node).upper()}(x)" if wanted else "COUNT(*)"
+        raise statement.refuse("WRONG_ARGUMENTS", f"{called(node)} takes {wanted} argument(s)", node, instead)
     if not wanted:
         return Reduction(Reduce.COUNT, None, INTEGER)
     value, distinct = argument(statement, args[0], node, scope)
-    return Reduction(Reduce.AVG, value, FLOAT, distinct=distinct)
+    return Reduction(function, value, FLOAT, distinct=distinct)
 
 
 def _of_one(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
     """Sums, spreads and extremes: aggregates of one argument. Each value once changes nothing of an extreme."""
     function = BY_CLASS[type(node)]
     value, distinct = argument(statement, take(node, "this")[0], node, scope)
-    kind = value.type if function in (Reduce.SUM, Reduce.MIN, Reduce.MAX) else BOOLEAN if function in (Reduce.ALL, Reduce.ANY) else FLOAT
-    return Reduction(function, value, kind, distinct=distinct and function in ADDED)
+    same = function in (Reduce.SUM, Reduce.MIN, Reduce.MAX, *BITS)
+    kind = value.type if same else BOOLEAN if function in (Reduce.ALL, Reduce.ANY) else FLOAT
+    return Reduction(function, value, kind, distinct=distinct and function in (*ADDED, Reduce.BIT_XOR))
 
 
 def _quantile(statement: Statement, node: exp.Expr, this: exp.Expr, fraction: exp.Expr | None, scope: Scope) -> Reduction:
@@ -202,16 +221,36 @@ def checked(statement: Statement, node: exp.Expr, found: Reduction) -> Reduction
             raise statement.refuse("TYPE_MISMATCH", f"an aggregate of type {one.type} is not supported", node, "a CAST to another type")
     if value is None:
         return found
-    wanted = "numbers" if found.function in (*ADDED, Reduce.QUANTILE_CONT) else "conditions" if found.function in (Reduce.ALL, Reduce.ANY) else ""
-    if (wanted == "numbers" and not value.type.numeric) or (wanted == "conditions" and value.type != BOOLEAN):
+    for one in (value, found.by if found.function in PAIRS else None):
+        if one is not None:
+            _check_kind(statement, node, found.function, one)
+    if found.function not in ADDED:
+        return found
+    beside = None if found.by is None else _whole(statement, node, found, found.by)
+    return replace(found, whole=_whole(statement, node, found, value), beside=beside)
+
+
+def _check_kind(statement: Statement, node: exp.Expr, function: Reduce, value: Scalar) -> None:
+    """Refuses values that the aggregate cannot take."""
+    if function in (Reduce.ALL, Reduce.ANY):
+        wanted, known, instead = "conditions", value.type == BOOLEAN, "a comparison"
+    elif function in BITS:
+        wanted, known, instead = "whole numbers", value.type.kind is Kind.INTEGER, "CAST(x AS BIGINT)"
+    elif function in NUMERIC:
+        wanted, known, instead = "numbers", value.type.numeric, "COUNT(*) FILTER (WHERE ..)"
+    else:
+        return
+    if not known:
         message = f"{statement.spelled(node)} takes {wanted}, not a {value.type}"
-        raise statement.refuse("TYPE_MISMATCH", message, node, "COUNT(*) FILTER (WHERE ..)" if wanted == "numbers" else "a comparison")
-    return replace(found, whole=_whole(statement, node, found, value)) if found.function in ADDED else found
+        raise statement.refuse("TYPE_MISMATCH", message, node, instead)
 
 
 def _whole(statement: Statement, node: exp.Expr, found: Reduction, value: Scalar) -> Whole | None:
-    """Whole numbers that add up alike in any order: integers as they are, decimals digit by digit, floats on their grid, spreads in 30 bits."""
-    spread = found.function in SPREADS
+    """Whole numbers that add up alike in any order: integers as they are, decimals digit by digit, floats on their grid, spreads in 30 bits.
+
+    Shapes, of which fourth powers are added up, have 23.
+    """
+    spread = found.function not in (Reduce.SUM, Reduce.AVG)
     if value.type.kind is Kind.INTEGER and not spread:
         return None
     if value.type.kind is Kind.DECIMAL and not spread:
@@ -222,50 +261,8 @@ def _whole(statement: Statement, node: exp.Expr, found: Reduction, value: Scalar
         instead = "greatest(least(x, 100), 0), or ask the data owner to declare lower and upper for its columns"
         raise statement.refuse("MISSING_BOUNDS", message, node, instead)
     if spread:
-        wide = bounds.high - bounds.low or Fraction(1)
-        step = grid(value, max(wide * 2**22, bounds.magnitude), wide * 2**14).step
+        wide, bits = bounds.high - bounds.low or Fraction(1), 23 if found.function in SHAPES else 30
+        step = grid(value, max(wide * Fraction(2) ** (52 - bits), bounds.magnitude), wide * Fraction(2) ** (FINENESS - bits)).step
     else:
         step = grid(value, bounds.magnitude or Fraction(1)).step
     return Whole(step, *row_units(bounds, step))
-
-
-# ---- where results lie ---------------------------------------------------------------------------------------------------------------
-
-
-def result(found: Reduction, name: str, identity: int, rows: int | None) -> Column:
-    """The column of the result, with the interval in which it lies if a unit has at most `rows` rows that keep their bounds: a clamp's default."""
-    value = found.value
-    return Column(
-        id=identity,
-        name=name,
-        type=found.type,
-        declared=_declared(found, None if value is None or not value.type.numeric else interval(value), rows),
-        step=_step(found, value) if isinstance(value, Column) else None,
-    )
-
-
-def _step(found: Reduction, value: Column) -> Fraction | None:
-    """The grid of the result of a column with one; a quantile between two values divides it as its fraction does."""
-    if value.step is None or found.fraction is None or found.function is not Reduce.QUANTILE_CONT:
-        return value.step if found.function in KEPT else None
-    return value.step / found.fraction.denominator if found.fraction.denominator <= FINEST else None
-
-
-def _declared(found: Reduction, of: Interval | None, rows: int | None) -> Interval | None:
-    match found.function:
-        case Reduce.COUNT:
-            return None if rows is None else Interval(Fraction(0), Fraction(rows))
-        case Reduce.SUM:
-            if of is None or rows is None:
-                return None
-            return Interval(min(of.low, of.low * rows), max(of.high, of.high * rows))
-        case Reduce.VAR_POP | Reduce.VAR_SAMP:
-            most = None if of is None else (of.high - of.low) ** 2
-            return None if most is None else Interval(Fraction(0), most / (4 if found.function is Reduce.VAR_POP else 2))
-        case Reduce.STDDEV_POP | Reduce.STDDEV_SAMP:
-            wide = None if of is None else of.high - of.low
-            return None if wide is None else Interval(Fraction(0), wide / 2 if found.function is Reduce.STDDEV_POP else wide * Fraction(5, 7))
-        case Reduce.ALL | Reduce.ANY:
-            return None
-        case _:
-            return of

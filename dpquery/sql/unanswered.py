@@ -57,6 +57,7 @@ BY_NAME: dict[str, Answer] = {
     **dict.fromkeys(("histogram", "histogram_exact", "numeric_histogram", "histogram_numeric"), _BINS),
     **dict.fromkeys(("approx_most_frequent", "lttb", "combine_aggr", "variant_group_object"), _LIST),
     **dict.fromkeys(("bitstring_agg",), _BITS),
+    **dict.fromkeys(("geomean", "geometric_mean"), Answer("AGGREGATE", "is not available", "EXP(AVG(LN(GREATEST(x, 1))))")),
     **dict.fromkeys(("product", "decimal_average", "favg", "fsum", "kahan_sum", "sumkahan", "sum_no_overflow"), _OTHER),
 }
 ANSWERED = (

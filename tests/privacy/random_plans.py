@@ -19,7 +19,7 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.inside import WINDOWS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.inside import PAIRS, WINDOWS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
 from dpquery.plan.leading import Lead
 from dpquery.plan.rel import (
     Compute,
@@ -278,18 +278,30 @@ def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
         case Reduce.ARG_MIN | Reduce.ARG_MAX:
             one = random.choice(held)
             return Reduction(function, one, one.type, where, by=random.choice(held))
+        case Reduce.ENTROPY:
+            return Reduction(function, random.choice(held), FLOAT, where, distinct)
+        case Reduce.MAD | Reduce.PRODUCT | Reduce.GEOMEAN:
+            return Reduction(function, number(random, held), FLOAT, where, distinct)
+        case Reduce.BIT_AND | Reduce.BIT_OR | Reduce.BIT_XOR:
+            return Reduction(function, random.choice(integers(held) or [literal(5, INTEGER)]), INTEGER, where, distinct)
         case Reduce.MIN | Reduce.MAX | Reduce.QUANTILE_DISC | Reduce.QUANTILE_CONT:
             one = number(random, held) if function is Reduce.QUANTILE_CONT else random.choice(held)
             quantile = function in (Reduce.QUANTILE_DISC, Reduce.QUANTILE_CONT)
             fraction = Fraction(random.choice(["0", "0.25", "0.5", "0.9", "1"])) if quantile else None
             return Reduction(function, one, FLOAT if function is Reduce.QUANTILE_CONT else one.type, where, fraction=fraction)
         case _:
-            one = number(random, held)
-            low = random.randint(-8, 4)
-            whole = Whole(random.choice([Fraction(1), Fraction(1, 4)]) if one.type == FLOAT else Fraction(1), low, low + random.randint(0, 20))
+            one, by = number(random, held), number(random, held) if function in PAIRS else None
+            whole, beside = _whole(random, one), None if by is None else _whole(random, by)
+            if by is not None:
+                return Reduction(function, one, FLOAT, where, by=by, whole=whole, beside=beside)
             bare = one.type == INTEGER and function in (Reduce.SUM, Reduce.AVG) and random.random() < 0.5
             kind = one.type if function is Reduce.SUM else FLOAT
             return Reduction(function, one, kind, where, distinct, whole=None if bare else whole)
+
+
+def _whole(random: Random, one: Scalar) -> Whole:
+    low = random.randint(-8, 4)
+    return Whole(random.choice([Fraction(1), Fraction(1, 4)]) if one.type == FLOAT else Fraction(1), low, low + random.randint(0, 20))
 
 
 def _along_the_path(world: World) -> Private:

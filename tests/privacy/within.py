@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import ceil, floor, isinf, isnan, sqrt
+from functools import reduce
+from math import ceil, exp, floor, isfinite, isinf, isnan, log, log2, prod, sqrt
+from operator import and_, or_, xor
 from typing import Any
 
 from evaluated import Row, value
 
-from dpquery.plan.inside import Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.inside import PAIRS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
 from dpquery.values.types import Kind
 
 GREATEST = 2**63 - 1
+TINY = 2.0**40  # units of a logarithm in one
 
 
 def reduced(item: Reduction, own: Sequence[Row]) -> Any:
@@ -21,11 +25,14 @@ def reduced(item: Reduction, own: Sequence[Row]) -> Any:
     if item.value is None:
         return len(counted)
     if item.by is not None:
-        return _extreme(item, [(value(item.by, row), value(item.value, row)) for row in counted])
+        pairs = [(value(item.by, row), value(item.value, row)) for row in counted]
+        return _of_pairs(item, pairs) if item.function in PAIRS else _extreme(item, pairs)
     values = [x for row in counted if not missing(x := value(item.value, row))]
     if item.whole is not None:
         values = [whole(x, item.whole) for x in values]
     values = sorted(set(values) if item.distinct else values)
+    if item.function is Reduce.ENTROPY and not values:
+        return 0.0
     return len(values) if item.function is Reduce.COUNT else _of_values(item, values) if values else None
 
 
@@ -58,17 +65,87 @@ def _of_values(item: Reduction, values: Sequence[Any]) -> Any:
             return float(sum(values)) * step
         case Reduce.AVG:
             return float(sum(values)) / n * step
+        case Reduce.MAD:
+            middle = _between(values, (n - 1) / 2)
+            return None if middle is None else _between(sorted(abs(x - middle) for x in map(float, values)), (n - 1) / 2)
+        case Reduce.PRODUCT:
+            found = prod(map(float, values))
+            return found + 0.0 if isfinite(found) else None
+        case Reduce.GEOMEAN:
+            return _geometric([float(x) for x in values])
+        case Reduce.ENTROPY:
+            less = sum(floor(c * log2(c) * TINY + 0.5) for c in Counter(values).values())
+            return max(0.0, log2(n) - less / TINY / n) if n > 1 else 0.0
+        case Reduce.BIT_AND | Reduce.BIT_OR | Reduce.BIT_XOR:
+            return reduce({Reduce.BIT_AND: and_, Reduce.BIT_OR: or_, Reduce.BIT_XOR: xor}[item.function], values)
+        case Reduce.SKEWNESS | Reduce.KURTOSIS | Reduce.KURTOSIS_POP:
+            return _shape(item.function, values)
         case _:
             return _spread(item.function, values, step)
 
 
 def _spread(function: Reduce, units: Sequence[int], step: float) -> float | None:
-    n, root = len(units), function in (Reduce.STDDEV_POP, Reduce.STDDEV_SAMP)
-    below = float(n) * (n if function in (Reduce.VAR_POP, Reduce.STDDEV_POP) else n - 1)
+    n, root = len(units), function in (Reduce.STDDEV_POP, Reduce.STDDEV_SAMP, Reduce.SEM)
+    below = float(_below(function, n))
     if not below:
         return None
     variance = float(n * sum(x * x for x in units) - sum(units) ** 2) / below * (step * step)
     return sqrt(variance) if root else variance
+
+
+def _below(function: Reduce, n: int) -> int:
+    match function:
+        case Reduce.SQUARES | Reduce.REGR_SXY:
+            return n
+        case Reduce.SEM:
+            return n**3
+        case Reduce.VAR_SAMP | Reduce.STDDEV_SAMP | Reduce.COVAR_SAMP:
+            return n * (n - 1)
+        case _:
+            return n * n
+
+
+def _shape(function: Reduce, units: Sequence[int]) -> float | None:
+    """By the book, in fractions: what the lowering has to come near."""
+    n = len(units)
+    if n < {Reduce.SKEWNESS: 3, Reduce.KURTOSIS: 4, Reduce.KURTOSIS_POP: 2}[function] or min(units) == max(units):
+        return None
+    mean = Fraction(sum(units), n)
+    second, third, fourth = (sum((x - mean) ** k for x in units) / n for k in (2, 3, 4))
+    if function is Reduce.SKEWNESS:
+        return sqrt(n * (n - 1)) / (n - 2) * float(third) / float(second) ** 1.5
+    peaked = fourth / second**2
+    return float(peaked - 3 if function is Reduce.KURTOSIS_POP else (n - 1) * ((n + 1) * peaked - 3 * (n - 1)) / ((n - 2) * (n - 3)))
+
+
+def _geometric(values: Sequence[float]) -> float | None:
+    if values[0] < 0 or isinf(values[-1]):
+        return None
+    if values[0] == 0:
+        return 0.0
+    return exp(sum(floor(log(x) * TINY + 0.5) for x in values) / len(values) / TINY)
+
+
+def _of_pairs(item: Reduction, pairs: Sequence[tuple[Any, Any]]) -> float | None:
+    """Of x and y, as they come, where both are known."""
+    assert item.whole is not None
+    assert item.beside is not None
+    known = [(whole(x, item.beside), whole(y, item.whole)) for x, y in pairs if not missing(x) and not missing(y)]
+    n, wide, high = len(known), item.beside.step, item.whole.step
+    sx, sy = (sum(row[i] for row in known) for i in (0, 1))
+    xx, yy, xy = (n * sum(row[i] * row[j] for row in known) - a * b for i, j, a, b in ((0, 0, sx, sx), (1, 1, sy, sy), (0, 1, sx, sy)))
+    match item.function:
+        case Reduce.CORR:
+            return max(-1.0, min(1.0, xy / sqrt(xx * yy))) if xx and yy else None
+        case Reduce.REGR_R2:
+            return None if not xx else float(Fraction(xy**2, xx * yy)) if yy else 1.0
+        case Reduce.REGR_SLOPE:
+            return float(Fraction(xy, xx) * high / wide) if xx else None
+        case Reduce.REGR_INTERCEPT:
+            return float(Fraction(sy, n) * high - Fraction(xy, xx) * high * Fraction(sx, n)) if xx else None
+        case _:
+            below = _below(item.function, n)
+            return float(Fraction(xy, below) * high * wide) if below else None
 
 
 def _between(values: Sequence[Any], place: float) -> float | None:

@@ -134,4 +134,5 @@ def test_the_files_are_all_there() -> None:
         "partners",
         "stacks",
         "subqueries",
+        "unit_aggregates",
     }

@@ -7,8 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
+from addedup import (
+    added,
+    anything,
+    averaged,
+    bits,
+    decimals,
+    entropy,
+    floats,
+    multiplied,
+    paired,
+    shape,
+    spread,
+    written,
+)
 from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
 from relations import Made, closed, relation, selected, wrapped
@@ -86,8 +99,8 @@ def windowed(g: Grammar, depth: int) -> Rel | None:
         return None
     scope = visible(g, below.cols)
     first = scope[g.random.choice(fixing)]
-    partition = [g.read(first), *([e for e in [_any(g, scope)] if e.reads] if g.chance(0.3) else [])]
-    order = [e for e in (_any(g, scope) for _ in range(g.random.choice([0, 1, 1, 2]))) if e.reads]
+    partition = [g.read(first), *([e for e in [anything(g, scope)] if e.reads] if g.chance(0.3) else [])]
+    order = [e for e in (anything(g, scope) for _ in range(g.random.choice([0, 1, 1, 2]))) if e.reads]
     ways = [g.random.choice(["", " DESC", " NULLS FIRST", " DESC NULLS LAST"]) for _ in order]
     dp, plain, kind, ties, frame = _function(g, scope)
     frame = frame if order or "ROWS" in frame else ""
@@ -140,7 +153,7 @@ APART: tuple[tuple[str, str, Type, bool, str], ...] = (
 
 def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
     """A window function in both texts, its type, whether equal rows differ in it, and its frame."""
-    value = _any(g, scope)
+    value = anything(g, scope)
     value = value if value.reads else g.read(g.random.choice(list(scope)))
     match g.random.randrange(9):
         case 8:
@@ -157,7 +170,7 @@ def _function(g: Grammar, scope: Scope) -> tuple[str, str, Type, bool, str]:
                 return word.format(value.dp), word.format(value.plain), value.type, True, WHOLE
             return word.format(value.dp), word.format(value.plain), value.type, True, ""
         case _:
-            found = g.random.choice([counted, extreme, truth, added, averaged])(g, scope)
+            found = g.random.choice([counted, extreme, truth, added, averaged, spread, paired, bits, picked])(g, scope)
             frames = ["", "", " RANGE UNBOUNDED PRECEDING", " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", " ROWS 2 PRECEDING", REST, *BETWEEN]
             if found is None or "DISTINCT" in found.dp:
                 return "COUNT(*)", "count(*)", INTEGER, False, g.random.choice(frames)
@@ -175,7 +188,7 @@ def reduction(g: Grammar, scope: Scope) -> Expr:
             break
     else:
         found = both("COUNT(*)", INTEGER)
-    if "ARG_" not in found.dp and "MAX_BY" not in found.dp and "COUNT_IF" not in found.dp and g.chance(0.2):
+    if "ARG_" not in found.dp and "MAX_BY" not in found.dp and g.chance(0.2):
         return _filtered(g, scope, found)
     return replace(found, dp=found.dp.replace("{f}", ""), plain=found.plain.replace("{f}", ""))
 
@@ -186,40 +199,30 @@ def _filtered(g: Grammar, scope: Scope, found: Expr) -> Expr:
     return replace(found, dp=found.dp.replace("{f}", "") + dp, plain=found.plain.replace("{f}", plain), reads=found.reads | test.reads)
 
 
-def _any(g: Grammar, scope: Scope) -> Expr:
-    return g.random.choice([number, text, condition])(g, scope, 0 if g.chance(0.7) else 1)
-
-
-def _plain(template: str, plain: str, kind: Callable[[Expr], object], value: Expr) -> Expr:
-    made = kind(value)
-    assert made is not None
-    return Expr(template.replace("{0}", value.dp), plain.replace("{0}", value.plain), made, value.reads)  # type: ignore[arg-type]
-
-
 def counted(g: Grammar, scope: Scope) -> Expr:
     word = g.random.choice(["COUNT(*)", "COUNT()", "COUNT({0})", "COUNT(DISTINCT {0})", "COUNT(1)"])
-    return _plain(word, word.replace("COUNT()", "COUNT(*)") + "{f}", lambda e: INTEGER, _any(g, scope))
+    return written(word, word.replace("COUNT()", "COUNT(*)") + "{f}", lambda e: INTEGER, anything(g, scope))
 
 
 def counted_if(g: Grammar, scope: Scope) -> Expr:
     """Never NULL, as DuckDB's is where all conditions are."""
-    return _plain("COUNT_IF({0})", "count(CASE WHEN {0} THEN 1 END)", lambda e: INTEGER, condition(g, scope, 1))
+    return written("COUNT_IF({0})", "count(CASE WHEN {0} THEN 1 END){f}", lambda e: INTEGER, condition(g, scope, 1))
 
 
 def extreme(g: Grammar, scope: Scope) -> Expr:
     word, plain = g.random.choice([("MIN", "min"), ("MAX", "max"), ("MIN", "min"), ("MAX", "max"), ("ANY_VALUE", "min")])
-    return _plain(f"{word}({{0}})", f"{plain}({{0}}){{f}}", lambda e: e.type, _any(g, scope))
+    return written(f"{word}({{0}})", f"{plain}({{0}}){{f}}", lambda e: e.type, anything(g, scope))
 
 
 def truth(g: Grammar, scope: Scope) -> Expr:
     word = g.random.choice(["BOOL_AND", "BOOL_OR"])
-    return _plain(f"{word}({{0}})", f"{word}({{0}}){{f}}", lambda e: BOOLEAN, condition(g, scope, 1))
+    return written(f"{word}({{0}})", f"{word}({{0}}){{f}}", lambda e: BOOLEAN, condition(g, scope, 1))
 
 
 def picked(g: Grammar, scope: Scope) -> Expr:
-    value = _any(g, scope)
+    value = anything(g, scope)
     at = g.random.choice(["0", "0.25", "0.5", "0.9", "1"])
-    return _plain(f"QUANTILE_DISC({{0}}, {at})", f"quantile_disc({{0}}, {at}){{f}}", lambda e: e.type, value)
+    return written(f"QUANTILE_DISC({{0}}, {at})", f"quantile_disc({{0}}, {at}){{f}}", lambda e: e.type, value)
 
 
 def between(g: Grammar, scope: Scope) -> Expr:
@@ -227,7 +230,7 @@ def between(g: Grammar, scope: Scope) -> Expr:
     ways = [("MEDIAN({0})", "0.5"), (f"QUANTILE_CONT({{0}}, {at})", at), (f"PERCENTILE_CONT({at}) WITHIN GROUP (ORDER BY {{0}})", at)]
     word, at = g.random.choice(ways)
     plain = f"quantile_cont(CAST({{0}} AS DOUBLE), {at}){{f}}"
-    return _plain(word, f"CASE WHEN {plain} <= CAST('inf' AS DOUBLE) THEN {plain} + 0.0 END", lambda e: FLOAT, value)
+    return written(word, f"CASE WHEN {plain} <= CAST('inf' AS DOUBLE) THEN {plain} + 0.0 END", lambda e: FLOAT, value)
 
 
 def most_frequent(g: Grammar, scope: Scope) -> Expr:
@@ -235,11 +238,11 @@ def most_frequent(g: Grammar, scope: Scope) -> Expr:
     word = g.random.choice(["MODE({0})", "MODE({0})", "MODE() WITHIN GROUP (ORDER BY {0})"])
     bins = "histogram({0}){f}"
     plain = f"map_keys({bins})[list_position(map_values({bins}), list_max(map_values({bins})))]"
-    return _plain(word, plain, lambda e: e.type, _any(g, scope))
+    return written(word, plain, lambda e: e.type, anything(g, scope))
 
 
 def at_extreme(g: Grammar, scope: Scope) -> Expr | None:
-    value, by = _any(g, scope), _any(g, scope)
+    value, by = anything(g, scope), anything(g, scope)
     if not value.reads or not by.reads:
         return None
     word, way = g.random.choice([("ARG_MIN", "ASC"), ("ARG_MAX", "DESC"), ("MAX_BY", "DESC")])
@@ -247,74 +250,9 @@ def at_extreme(g: Grammar, scope: Scope) -> Expr | None:
     return Expr(f"{word}({value.dp}, {by.dp})", plain, value.type, value.reads | by.reads)
 
 
-# ---- what is added up ----------------------------------------------------------------------------------------------------------------
-
-
-def _bounded(g: Grammar, scope: Scope) -> Expr | None:
-    """An integer whose bounds plain SQL keeps, too."""
-    found = g.col(scope, Kind.INTEGER, where=lambda c: c.spec is not None)
-    if found is None or found.bare is None or found.bare.spec is None:
-        return None
-    bounds = found.bare.spec.bounds
-    return both("greatest(least({0}, 5), -2)", INTEGER, found) if bounds is None else replace(found, plain=_clamped(found.plain, *map(str, bounds)))
-
-
-def _clamped(plain: str, low: str, high: str) -> str:
-    return f"CASE WHEN {plain} IS NOT NULL THEN least(greatest({plain}, {low}), {high}) END"
-
-
-def added(g: Grammar, scope: Scope) -> Expr | None:
-    """SUM of integers, which is NULL where it needs more than 64 bits."""
-    value, each = number(g, scope, 1), g.random.choice(["", "", "DISTINCT "])
-    if value.type != INTEGER:
-        return None
-    return _plain(f"SUM({each}{{0}})", f"TRY_CAST(sum({each}{{0}}){{f}} AS BIGINT)", lambda e: INTEGER, value)
-
-
-def averaged(g: Grammar, scope: Scope) -> Expr | None:
-    value, word = number(g, scope, 1), g.random.choice(["AVG", "MEAN", "AVG"])
-    if value.type != INTEGER:
-        return None
-    return _plain(f"{word}({{0}})", "CAST(sum({0}){f} AS DOUBLE) / count({0}){f}", lambda e: FLOAT, value)
-
-
-def decimals(g: Grammar, scope: Scope) -> Expr | None:
-    found = g.col(scope, Kind.DECIMAL, where=lambda c: c.spec is not None)
-    if found is None:
-        return None
-    word, kind, below = g.random.choice([("SUM", found.type, ""), ("AVG", FLOAT, " / count({0}){f}")])
-    total = f"sum(CAST({{0}} AS DECIMAL(38,{found.type.scale}))){{f}}"
-    return _plain(f"{word}({{0}})", f"CAST({total} AS DOUBLE){below}" if below else total, lambda e: kind, found)
-
-
-def floats(g: Grammar, scope: Scope) -> Expr | None:
-    """Floats in units of their declared step; those without one hold multiples of a power of two, whose sums are exact."""
-    found = g.col(scope, Kind.FLOAT, where=lambda c: c.spec is not None and c.spec.bounds is not None)
-    if found is None or found.bare is None or found.bare.spec is None or found.bare.spec.bounds is None:
-        return None
-    spec, (low, high) = found.bare.spec, found.bare.spec.bounds
-    step = Fraction(spec.step) if spec.step else Fraction(1, 64)
-    units = f"floor({found.plain} * {float(step.denominator)!r}::DOUBLE / {float(step.numerator)!r}::DOUBLE + 0.5)"
-    whole = f"CAST({_clamped(units, f'{int(low / step)}::DOUBLE', f'{int(high / step)}::DOUBLE')} AS HUGEINT)"
-    below, word = g.random.choice([("", "SUM"), (" / count({0}){f}", "AVG")])
-    plain = f"CAST(sum({{0}}){{f}} AS DOUBLE){below} * {float(step)!r}::DOUBLE"
-    return _plain(f"{word}({{0}})", plain, lambda e: FLOAT, replace(found, plain=whole))
-
-
-def spread(g: Grammar, scope: Scope) -> Expr | None:
-    """Variances of integers, from integer sums."""
-    value = _bounded(g, scope)
-    if value is None:
-        return None
-    word, fewer = g.random.choice([("VAR_POP", ""), ("VAR_SAMP", " - 1"), ("VARIANCE", " - 1"), ("STDDEV_POP", ""), ("STDDEV", " - 1")])
-    n, one, two = "count({0}){f}", "sum({0}){f}", "sum(CAST({0} AS HUGEINT) * ({0})){f}"
-    below = f"(CAST({n} AS DOUBLE) * (CAST({n} AS DOUBLE){fewer}))"
-    plain = f"CASE WHEN {below} > 0 THEN CAST({n} * {two} - CAST({one} AS HUGEINT) * {one} AS DOUBLE) / {below} END"
-    return _plain(f"{word}({{0}})", f"sqrt({plain})" if "STD" in word else plain, lambda e: FLOAT, value)
-
-
 FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
     *(counted, counted_if, extreme, extreme, truth, picked, between, most_frequent, at_extreme),
-    *(added, added, averaged, decimals, floats, spread, spread),
+    *(added, added, averaged, decimals, floats, spread, spread, paired, paired, paired),
+    *(shape, bits, multiplied, entropy),
 )
 """The aggregates within a unit."""

@@ -22,7 +22,7 @@ from inside import Inside
 from statements import statement
 from worlds import MAIN, World, world
 
-from dpquery.backends import cells, forms, numeric, public, tree
+from dpquery.backends import cells, contributed, forms, numeric, public, spreads, tree
 from dpquery.backends import inside as reductions
 from dpquery.backends.lower import lower
 from dpquery.backends.port import BoundedSQL
@@ -154,11 +154,13 @@ def _filter_is_lost(patch: Patch) -> None:
 
 
 def _filter_inside_a_unit_is_lost(patch: Patch) -> None:
-    patch.setattr(reductions, "_where", lambda text, *_: text)
+    for module in (contributed, reductions):
+        patch.setattr(module, "where", lambda text, *_: text)
 
 
 def _distinct_inside_a_unit_is_lost(patch: Patch) -> None:
-    patch.setattr(reductions, "_distinct", lambda _: "")
+    for module in (reductions, spreads):
+        patch.setattr(module, "distinct", lambda _: "")
 
 
 def _modes_are_least_values(patch: Patch) -> None:
