@@ -12,7 +12,8 @@ from typing import assert_never
 from dpquery.backends.contributed import Names, argument, distinct, value, where
 from dpquery.backends.scalar import literal, sql, units
 from dpquery.backends.spreads import pair, shape, spread
-from dpquery.backends.values import INFINITY
+from dpquery.backends.values import INFINITY, quoted
+from dpquery.plan.coerce import LONGEST
 from dpquery.plan.inside import PAIRS, SHAPES, SPREADS, WINDOWS, Frame, Place, Placing, Reduce, Reduction
 from dpquery.plan.scalar import Literal
 from dpquery.values.types import FLOAT, Kind, Type
@@ -40,6 +41,8 @@ def reduced(reduction: Reduction, names: Names, over: str = "") -> str:
             return shape(reduction, names)
         case Reduce.ARG_MIN | Reduce.ARG_MAX:
             return _extreme(reduction, names)
+        case Reduce.FIRST | Reduce.TEXTS:
+            return _in_order(reduction, names)
         case _:
             return _of_bag(reduction, value(reduction, names), over)
 
@@ -164,6 +167,26 @@ def _extreme(reduction: Reduction, names: Names) -> str:
     terms = ((reduction.by, f"{by} {way} NULLS LAST"), (reduction.value, f"{text} ASC NULLS LAST"))
     ordered = ", ".join(found for term, found in terms if not isinstance(term, Literal))  # by which DuckDB orders nothing
     return f"first({text}{f' ORDER BY {ordered}' if ordered else ''}) {kept}"
+
+
+def _in_order(reduction: Reduction, names: Names) -> str:
+    """The first of the values, or all of them as one text, in an order that says all of each: equal rows have equal values.
+
+    A text is cut at its greatest length, which so many values and separators have reached; the others are left out beforehand.
+    """
+    text, sort = sql(argument(reduction.value), names), reduction.sort
+    if sort is None:
+        raise ValueError("what comes in order has one")
+    way = f"{'DESC' if sort.descending else 'ASC'} NULLS {'FIRST' if sort.nulls_first else 'LAST'}"
+    by = [] if reduction.by is None or isinstance(reduction.by, Literal) else [f"{sql(reduction.by, names)} {way}"]
+    ties = [] if isinstance(reduction.value, Literal) else [f"{text} {'ASC NULLS LAST' if reduction.by is not None else way}"]
+    order = f" ORDER BY {', '.join([*by, *ties])}" if by or ties else ""
+    test = "TRUE" if reduction.where is None else sql(reduction.where, names)
+    if reduction.function is Reduce.FIRST:
+        return f"first({text}{order}) FILTER (WHERE {test})"
+    separator = sort.separator or ""
+    values = f"(list({distinct(reduction)}{text}{order}) FILTER (WHERE {text} IS NOT NULL AND {test})){f'[1:{LONGEST + 1}]' if separator else ''}"
+    return f"left(list_aggr({values}, 'string_agg', {quoted(separator)}), {LONGEST})"
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------

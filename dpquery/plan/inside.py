@@ -41,6 +41,8 @@ class Reduce(StrEnum):
     QUANTILE_DISC = "quantile_disc"
     ARG_MIN = "arg_min"
     ARG_MAX = "arg_max"
+    FIRST = "first"
+    TEXTS = "string_agg"
     MAD = "mad"
     PRODUCT = "product"
     GEOMEAN = "geomean"
@@ -76,12 +78,22 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class Sort:
+    """How FIRST and TEXTS take `by`; without it they take values from the least, or `descending` from the greatest. TEXTS have a separator."""
+
+    descending: bool
+    nulls_first: bool
+    separator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reduction:
     """One aggregate over rows. COUNT without a value counts rows.
 
     `where` is the FILTER. `distinct` counts and adds up each value once. `by` is what ARG_MIN and ARG_MAX look for the extreme of, ties going to the
-    least value; of pairs it is the second. `fraction` is the quantile's. `whole` is the grid of what is added up, `beside` that of `by`; integers of
-    which no spread is asked go without.
+    least value; of pairs it is the second, and of FIRST and TEXTS it is what rows are ordered by, equals by the value. `fraction` is the quantile's.
+    `whole` is the grid of what is added up, `beside` that of `by`; integers of which no spread is asked go without. FIRST, for which NULL counts as
+    well, and TEXTS have a `sort`.
     """
 
     function: Reduce
@@ -93,6 +105,7 @@ class Reduction:
     fraction: Fraction | None = None
     whole: Whole | None = None
     beside: Whole | None = None
+    sort: Sort | None = None
 
 
 def parts(reduction: Reduction) -> Iterator[Scalar]:

@@ -25,7 +25,7 @@ MOMENTS = {
 }
 HOW_MANY = ("COUNT({0})", "how many values there are, not which")
 WITHIN: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("STRING_AGG", "LISTAGG", "GROUP_CONCAT", "LIST", "ARRAY_AGG"), HOW_MANY),
+    **dict.fromkeys(("LIST", "ARRAY_AGG"), HOW_MANY),
     "FIRST": ("MIN({0})", "the smallest value"),
     "LAST": ("MAX({0})", "the largest value"),
     "APPROX_COUNT_DISTINCT": ("COUNT(DISTINCT {0})", "counted exactly"),
@@ -33,8 +33,6 @@ WITHIN: Mapping[str, tuple[str, str]] = {
 }
 """What stands for an aggregate within a unit that is not answered there, and how it differs."""
 ORDERED = re.compile(r"\s+ORDER\s+BY\b.*", re.IGNORECASE | re.DOTALL)
-BY = re.compile(r"(.+?)\s+ORDER\s+BY\s+([\w.\"]+)(?:\s+(?:ASC|(DESC)))?", re.IGNORECASE | re.DOTALL)
-ENDMOST = ("MIN({0})", "MAX({0})")
 BOTH = "{0} IS NOT NULL AND {1} IS NOT NULL"
 OTHERS: Mapping[str, str] = {
     "BOOL_OR": "COUNT(*) FILTER (WHERE {0})",
@@ -94,10 +92,6 @@ def within(place: Place) -> Iterator[Remarked]:
     found = arguments(place.words, place.index)
     if template and found is not None and len(found[0]) > ("{1}" in template):
         text = template.format(ORDERED.sub("", found[0][0]), *found[0][1:])
-        order = BY.fullmatch(found[0][0])
-        if order is not None and template in ENDMOST:
-            last = (template == ENDMOST[1]) != (order[3] is not None)
-            text, differs = f"{'ARG_MAX' if last else 'ARG_MIN'}({order[1]}, {order[2]})", "of rows where both are known"
         yield Remarked(place.words.with_edits((place.offset, place.words.stop(_ordered(place.words, found[1])), text)), differs)
 
 

@@ -13,6 +13,7 @@ from dpquery.plan.inside import ADDED, BITS, PAIRS, SHAPES, Reduce, Reduction, W
 from dpquery.plan.intervals import interval
 from dpquery.plan.scalar import Literal, Scalar
 from dpquery.sql.fields import take
+from dpquery.sql.inorder import in_order, ordered
 from dpquery.sql.names import Scope, Statement
 from dpquery.sql.regressions import PAIRED, filtered, paired
 from dpquery.sql.rowwise import condition, expression
@@ -61,14 +62,14 @@ BY_NAME: dict[str, Reduce] = {
 """Of one argument, with names that the parser has no class for. The results are doubles."""
 OFFERED = "COUNT, SUM, AVG, MIN, MAX, MEDIAN, MODE, QUANTILE_CONT, STDDEV_SAMP, CORR, REGR_SLOPE, BOOL_OR, ARG_MAX and their kin"
 ORDERLESS: dict[type[exp.Expr], str] = {
-    exp.First: "MIN(x), or ARG_MIN(x, y) for the x of the least y",
-    exp.Last: "MAX(x), or ARG_MAX(x, y) for the x of the greatest y",
+    exp.First: "MIN(x), or FIRST(x ORDER BY y) for the x of the least y",
+    exp.Last: "MAX(x), or LAST(x ORDER BY y) for the x of the greatest y",
     exp.ApproxDistinct: "COUNT(DISTINCT x)",
     exp.ApproxQuantile: "QUANTILE_CONT(x, 0.5)",
     exp.ApproxQuantiles: "QUANTILE_CONT(x, 0.5)",
 }
 """Whose results depend on the order of rows, or on sketches: what to write instead."""
-ENDLESS = (exp.GroupConcat, exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg)  # of as many values as a unit has rows
+LISTS = (exp.ArrayAgg, exp.ArrayUniqueAgg, exp.ArrayConcatAgg)  # of as many values as a unit has rows
 
 
 def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
@@ -84,6 +85,8 @@ def reduction(statement: Statement, node: exp.Expr, scope: Scope) -> Reduction:
             found = Reduction(Reduce.COUNT, None, INTEGER, where=condition(test, scope, "COUNT_IF"))
         case exp.Anonymous() if called(inner) in ("count_star", *BY_NAME):
             found = _by_name(statement, inner, scope)
+        case _ if in_order(inner):
+            found = ordered(statement, inner, scope)
         case _ if type(inner) in PAIRED:
             found = paired(statement, inner, scope)
         case exp.PercentileCont() | exp.PercentileDisc():
@@ -117,9 +120,10 @@ def unwrapped(node: exp.Expr, scope: Scope) -> tuple[exp.Expr, Scalar | None]:
 
 
 def _unknown(statement: Statement, node: exp.Expr) -> Refused:
-    if isinstance(node, ENDLESS):
-        message = f"{statement.spelled(node)} holds a value of every row, so nothing bounds how long it becomes"
-        return statement.refuse("AGGREGATE_IN_SUBQUERY", message, node, "MIN(x), MAX(x), MODE(x) or COUNT(DISTINCT x)")
+    if isinstance(node, LISTS):
+        message = f"{statement.spelled(node)} gives a list, and no column of private rows is one: say what of it is read"
+        read = "COUNT(x), COUNT(DISTINCT x), BOOL_OR(x = ..), FIRST(x ORDER BY y) or STRING_AGG(x, ',' ORDER BY x)"
+        return statement.refuse("AGGREGATE_IN_SUBQUERY", message, node, read)
     instead = ORDERLESS.get(type(node))
     why = "depends on the order of rows, or is not exact" if instead else "is not available inside a unit"
     return statement.refuse("AGGREGATE_IN_SUBQUERY", f"{statement.spelled(node)} {why}", node, instead or OFFERED)

@@ -9,14 +9,20 @@ import pytest
 
 from dpquery.backends.inside import reduced
 from dpquery.backends.scalar import scan
-from dpquery.plan.inside import ADDED, BITS, PAIRS, SHAPES, WINDOWS, Reduce, Reduction, Whole
+from dpquery.plan.inside import ADDED, BITS, PAIRS, SHAPES, WINDOWS, Reduce, Reduction, Sort, Whole
 from dpquery.plan.scalar import Column
 from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, STRING, Type
 
 F, N, S, B, G = (Column(k, name, kind) for k, (name, kind) in enumerate((("f", FLOAT), ("i", INTEGER), ("s", STRING), ("b", BOOLEAN), ("g", FLOAT))))
 NAMES = {column.id: column.name for column in (F, N, S, B, G)}
 WIDE, FINE, ROUGH = Whole(Fraction(1, 64), -640, 6400), Whole(Fraction(1), -50, 900), Whole(Fraction(1, 4), -40, 400)
-PLAIN = {Reduce.SQUARES: "regr_sxx(1, {x})", Reduce.ARG_MIN: "arg_min({x}, {y})", Reduce.ARG_MAX: "arg_max({x}, {y})"}
+PLAIN = {
+    Reduce.FIRST: "first({x} ORDER BY {y} DESC NULLS LAST, {x})",
+    Reduce.TEXTS: "string_agg(s, '; ' ORDER BY {y} DESC NULLS FIRST, s)",
+    Reduce.SQUARES: "regr_sxx(1, {x})",
+    Reduce.ARG_MIN: "arg_min({x}, {y})",
+    Reduce.ARG_MAX: "arg_max({x}, {y})",
+}
 CLEAN = """
 CREATE TABLE t AS SELECT i % 7 AS u, ((i * 37 % 90) - 8) / 8.0::DOUBLE AS f, (i * 13 % 60)::BIGINT - 20 AS i, 'v' || i % 4 AS s, i % 3 > 0 AS b,
   (i * 11 % 13)::DOUBLE AS g FROM range(80) r(i);
@@ -33,6 +39,10 @@ def item(function: Reduce, of: Column = F, by: Column = G, distinct: bool = Fals
         return Reduction(function, of, FLOAT, by=by, whole=grid(function, of), beside=grid(function, by))
     if function in (Reduce.ARG_MIN, Reduce.ARG_MAX):
         return Reduction(function, of, of.type, by=by)
+    if function in (Reduce.FIRST, Reduce.TEXTS):
+        texts = function is Reduce.TEXTS
+        sort = Sort(descending=True, nulls_first=texts, separator="; " if texts else None)
+        return Reduction(function, S if texts else of, STRING if texts else of.type, distinct=distinct, by=None if distinct else by, sort=sort)
     of = N if function in BITS else S if function is Reduce.ENTROPY else B if function in (Reduce.ALL, Reduce.ANY) else of
     own = function in (Reduce.SUM, Reduce.MIN, Reduce.MAX, Reduce.QUANTILE_DISC, Reduce.ALL, Reduce.ANY, *BITS)
     kind: Type = INTEGER if function is Reduce.COUNT else of.type if own else FLOAT

@@ -19,7 +19,7 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import convert
 from dpquery.plan.draft import AggregateAsk, Contributions, Draft
 from dpquery.plan.functions import call
-from dpquery.plan.inside import PAIRS, WINDOWS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.inside import PAIRS, WINDOWS, Frame, Place, Placing, Reduce, Reduction, Sort, Term, Whole
 from dpquery.plan.leading import Lead
 from dpquery.plan.rel import (
     Compute,
@@ -278,6 +278,12 @@ def _reduction(random: Random, held: Sequence[Column]) -> Reduction:
         case Reduce.ARG_MIN | Reduce.ARG_MAX:
             one = random.choice(held)
             return Reduction(function, one, one.type, where, by=random.choice(held))
+        case Reduce.FIRST | Reduce.TEXTS:
+            texts = function is Reduce.TEXTS
+            one = random.choice([c for c in held if not texts or c.type == STRING] or [literal("x", STRING)])
+            by = random.choice(held) if random.random() < 0.7 else None
+            sort = Sort(random.random() < 0.5, random.random() < 0.5, random.choice([",", ""]) if texts else None)
+            return Reduction(function, one, one.type, where, texts and by is None and distinct, by=by, sort=sort)
         case Reduce.ENTROPY:
             return Reduction(function, random.choice(held), FLOAT, where, distinct)
         case Reduce.MAD | Reduce.PRODUCT | Reduce.GEOMEAN:

@@ -12,7 +12,8 @@ from typing import Any
 
 from evaluated import Row, value
 
-from dpquery.plan.inside import PAIRS, Frame, Place, Placing, Reduce, Reduction, Term, Whole
+from dpquery.plan.coerce import LONGEST
+from dpquery.plan.inside import PAIRS, Frame, Place, Placing, Reduce, Reduction, Sort, Term, Whole
 from dpquery.values.types import Kind
 
 GREATEST = 2**63 - 1
@@ -24,6 +25,8 @@ def reduced(item: Reduction, own: Sequence[Row]) -> Any:
     counted = [row for row in own if item.where is None or value(item.where, row) is True]
     if item.value is None:
         return len(counted)
+    if item.sort is not None:
+        return _in_order(item, item.sort, [(value(item.by, row) if item.by is not None else None, value(item.value, row)) for row in counted])
     if item.by is not None:
         pairs = [(value(item.by, row), value(item.value, row)) for row in counted]
         return _of_pairs(item, pairs) if item.function in PAIRS else _extreme(item, pairs)
@@ -163,6 +166,18 @@ def _extreme(item: Reduction, pairs: Sequence[tuple[Any, Any]]) -> Any:
         return None
     best = (min if item.function is Reduce.ARG_MIN else max)(by for by, _ in known)
     return min(x for by, x in known if by == best)
+
+
+def _in_order(item: Reduction, sort: Sort, pairs: Sequence[tuple[Any, Any]]) -> Any:
+    """The first value, or all as one text, by the value and before that by what orders the rows."""
+    down, first = (False, False) if item.by is not None else (sort.descending, sort.nulls_first)
+    found: list[Row] = [{0: by, 1: x} for by, x in (dict.fromkeys(pairs) if item.distinct else pairs)]
+    found = _sorted(found, 1, down, first)
+    found = _sorted(found, 0, sort.descending, sort.nulls_first) if item.by is not None else found
+    if item.function is Reduce.FIRST:
+        return found[0][1] if found else None
+    texts = [row[1] for row in found if row[1] is not None]
+    return str(sort.separator).join(texts)[:LONGEST] if texts else None
 
 
 # ---- windows -------------------------------------------------------------------------------------------------------------------------

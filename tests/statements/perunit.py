@@ -26,7 +26,7 @@ from expressions import condition, number, text
 from grammar import RELATION, Col, Expr, Grammar, Rel, both, production, visible
 from relations import Made, closed, relation, selected, wrapped
 
-from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, Kind, Type
+from dpquery.values.types import BOOLEAN, FLOAT, INTEGER, STRING, Kind, Type
 
 Scope = Sequence[Col]
 NUMERIC = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
@@ -250,8 +250,30 @@ def at_extreme(g: Grammar, scope: Scope) -> Expr | None:
     return Expr(f"{word}({value.dp}, {by.dp})", plain, value.type, value.reads | by.reads)
 
 
+def in_order(g: Grammar, scope: Scope) -> Expr | None:
+    """The first value, or all texts as one. Plain SQL breaks ties by the value."""
+    texts = g.chance(0.6)
+    value, by = text(g, scope, 1) if texts else anything(g, scope), anything(g, scope)
+    if not value.reads or not by.reads:
+        return None
+    way, back = g.random.choice([("", " DESC NULLS FIRST"), (" DESC", " NULLS FIRST"), (" NULLS FIRST", " DESC NULLS LAST")])
+    if not texts:
+        word, turned = g.random.choice([("FIRST", way), ("LAST", back)])
+        plain = f"first({value.plain} ORDER BY {by.plain}{turned}, {value.plain}){{f}}"
+        return Expr(f"{word}({value.dp} ORDER BY {by.dp}{way})", plain, value.type, value.reads | by.reads)
+    each, order, plainly, sign = g.random.choice(
+        [
+            ("", f" ORDER BY {by.dp}{way}", f"{by.plain}{way}, {value.plain}", ", '; '"),
+            ("", "", value.plain, ""),
+            ("DISTINCT ", f" ORDER BY {value.dp}{way}", f"{value.plain}{way}", ", ''"),
+        ]
+    )
+    plain = f"left(string_agg({each}{value.plain}{sign or ', ' + repr(',')} ORDER BY {plainly}){{f}}, 4096)"
+    return Expr(f"STRING_AGG({each}{value.dp}{sign}{order})", plain, STRING, value.reads | (by.reads if by.dp in order else frozenset()))
+
+
 FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
-    *(counted, counted_if, extreme, extreme, truth, picked, between, most_frequent, at_extreme),
+    *(counted, counted_if, extreme, extreme, truth, picked, between, most_frequent, at_extreme, in_order),
     *(added, added, averaged, decimals, floats, spread, spread, paired, paired, paired),
     *(shape, bits, multiplied, entropy),
 )
