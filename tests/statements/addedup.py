@@ -100,11 +100,19 @@ PAIRS = {
     "REGR_SXY": "CASE WHEN {n} > 0 THEN {c} / {n} END",
     "REGR_SXX": "CASE WHEN {n} > 0 THEN {v} / {n} END",
     "REGR_SYY": "CASE WHEN {n} > 0 THEN {w} / {n} END",
-    "REGR_AVGX": "CAST(sum({0}){f} AS DOUBLE) / count({0}){f}",
-    "REGR_AVGY": "CAST(sum({1}){f} AS DOUBLE) / count({1}){f}",
     "REGR_COUNT": "count({0}){f}",
 }
 """Of x, {0}, and y, {1}, both NULL where either is: {n} is their number, {v}, {w} and {c} n^2 times the variances and the covariance."""
+
+
+def averaged_where(g: Grammar, scope: Scope) -> Expr | None:
+    """The means of y and x where both are known: of integers as they are, as those of AVG."""
+    y, x = number(g, scope, 1), number(g, scope, 1)
+    if y.type != INTEGER or x.type != INTEGER:
+        return None
+    word, one, other = g.random.choice([("REGR_AVGX", x, y), ("REGR_AVGY", y, x)])
+    own = f"(CASE WHEN ({other.plain}) IS NOT NULL THEN {one.plain} END)"
+    return Expr(f"{word}({y.dp}, {x.dp})", f"CAST(sum({own}){{f}} AS DOUBLE) / count({own}){{f}}", FLOAT, y.reads | x.reads)
 
 
 def paired(g: Grammar, scope: Scope) -> Expr | None:

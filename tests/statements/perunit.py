@@ -12,6 +12,7 @@ from addedup import (
     added,
     anything,
     averaged,
+    averaged_where,
     bits,
     decimals,
     entropy,
@@ -274,7 +275,7 @@ def in_order(g: Grammar, scope: Scope) -> Expr | None:
 
 FORMS: tuple[Callable[[Grammar, Scope], Expr | None], ...] = (
     *(counted, counted_if, extreme, extreme, truth, picked, between, most_frequent, at_extreme, in_order),
-    *(added, added, averaged, decimals, floats, spread, spread, paired, paired, paired),
+    *(added, added, averaged, decimals, floats, spread, spread, paired, paired, paired, averaged_where),
     *(shape, bits, multiplied, entropy),
 )
 """The aggregates within a unit."""
