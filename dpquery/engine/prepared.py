@@ -59,8 +59,9 @@ class Prepared:
         """The releases by their aliases in a finished table, with the row of each that a row of the answer comes from."""
         rows = (table.column(len(how.outputs) + i).to_pylist() for i in range(len(how.rows)))
         blocks = {block.name: block for block in self.blocks}
+        levels = {block.name: block.level for block in self.question.blocks}
         return {
-            alias: answers.Released(blocks[name].release, noisy[name], blocks[name].priced, one)
+            alias: answers.Released(blocks[name].release, noisy[name], blocks[name].priced, one, levels[name])
             for (alias, name), one in zip(how.rows, rows, strict=True)
         }
 

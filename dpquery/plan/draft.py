@@ -239,11 +239,21 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """One of `count` levels of groups of a SELECT, the `number`th of the statement that has such: those by its keys at these `places`."""
+
+    number: int
+    count: int
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """One release of a statement: the table that its noisy values become, what is measured, and the options of its own SELECT.
 
     `feeds` are the released values that it reads, `places` where its OPTIONS name what. One that `serves` another chooses a cap for it, and is paid
-    from its price. `wider` are pairs of aggregates, the second of which is the first within wider bounds, for what lies between.
+    from its price. `wider` are pairs of aggregates, the second of which is the first within wider bounds, for what lies between. `level`: which of
+    several levels of groups it is.
     """
 
     name: str
@@ -253,6 +263,7 @@ class Block:
     places: Mapping[str, Position] = field(default_factory=dict)
     serves: str = ""
     wider: tuple[tuple[str, str], ...] = ()
+    level: Level | None = None
 
     @property
     def pays(self) -> bool:

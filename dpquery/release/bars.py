@@ -14,7 +14,7 @@ from typing import Any, assert_never
 
 from dpquery.aggregates import card
 from dpquery.aggregates.fieller import ratios
-from dpquery.plan.draft import Affine, Combined, Constant, Either, Operation, Output, Ratio
+from dpquery.plan.draft import Affine, Combined, Constant, Either, Level, Operation, Output, Ratio
 from dpquery.plan.release import Aggregate, PrivateKeys, Release
 from dpquery.privacy.cost import Priced
 from dpquery.values.noisy import Noisy
@@ -28,12 +28,14 @@ Part = Affine | Ratio | Combined | Constant | Either | None
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What error bars are computed from: noisy sums, their noises, and for each row of the answer its place among them (None: it has none)."""
+    """What error bars are computed from: noisy sums, their noises, and for each row of the answer its place among them (None: it has none);
+    which `level` of groups it is of several."""
 
     release: Release
     noisy: Noisy
     priced: Priced
     rows: Sequence[int | None]
+    level: Level | None = None
 
     def floors(self, parts: Sequence[int]) -> tuple[int | None, ...]:
         """Of each part the least noisy integer with which a group was shown; none where no group was left out."""

@@ -1,4 +1,5 @@
-"""Columns of tidied values beside the released ones: counts that are not negative, sums within their sign, quantiles in their order.
+"""Columns of tidied values beside the released ones: counts that are not negative, sums within their sign and as large as their parts together,
+quantiles in their order.
 
 Functions of what was released and of public bounds alone, which cost nothing and tell nothing more (Dwork and Roth 2014, proposition 2.1). What was
 released stays as it is. The bar of a tidied value is that of the released one, cut to the range in which the bounded value lies in any case, and
@@ -14,9 +15,10 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from dpquery.aggregates import card
 from dpquery.plan.draft import Affine, Either, Output
 from dpquery.plan.release import Aggregate
-from dpquery.release import edges
+from dpquery.release import edges, matched
 from dpquery.release.bars import Bar, Tables, named
 
 if TYPE_CHECKING:
@@ -49,8 +51,11 @@ def tidied(outputs: Sequence[Output], table: pa.Table, bars: Bars, tables: Table
     alone = {place: output.interval for place, output in enumerate(outputs) if output.edge is None}
     signs = {place: sign for place, how in alone.items() if (sign := _sign(how, tables)) is not None}
     orders = _orders({place: how.aggregate for place, how in alone.items() if isinstance(how, Affine) and _as_released(how)}, tables)
-    for place in sorted({*signs, *(one for order in orders for one in order)}):
+    levels = {place: found for place, how in alone.items() if isinstance(how, Either) and (found := _levels(how, signs.get(place), tables))}
+    for place in sorted({*signs, *levels, *(one for order in orders for one in order)}):
         values, sign = table.column(place).to_pylist(), signs.get(place)
+        if place in levels:
+            values = [old if new is None else new for old, new in zip(values, levels[place], strict=True)]
         order = next((one for one in orders if place in one), None)
         if order is not None:
             rows = zip(*(table.column(other).to_pylist() for other in order), strict=True)
@@ -94,6 +99,34 @@ def _side(aggregate: Aggregate) -> Sign | None:
 def _within(value: Any, sign: Sign | None) -> Any:
     """The value, or 0 in its own type where it is on the other side of that."""
     return value if sign is None or value is None or value * sign.value >= 0 else type(value)(0)
+
+
+# ---- levels --------------------------------------------------------------------------------------------------------------------------
+
+
+def _levels(how: Either, sign: Sign | None, tables: Tables) -> list[Any] | None:
+    """The values of a column of several levels of groups whose sums match their parts, where there are such; None of rows that have none."""
+    names = [leaf.aggregate for leaf in _leaves(how) if isinstance(leaf, Affine) and _as_released(leaf)]
+    leaves = [named(name, tables) for name in names]
+    of = {released.level.number for released, _ in leaves if released.level is not None}
+    if len(of) != 1 or any(one.card not in ("count", "units", "total") for _, one in leaves):
+        return None
+    found = matched.matched(leaves, sign is Sign.ABOVE)
+    values: list[Any] = [None] * len(leaves[0][0].rows)
+    for (released, one), integers in zip(leaves, found, strict=True):
+        shown = [] if integers is None else card(one).finish(one, [[integers[key] for key in released.noisy.keys]])
+        for place, row in enumerate(released.rows):
+            if shown and row is not None:
+                values[place] = shown[row]
+    return values if any(found) else None
+
+
+def _leaves(how: Either) -> Iterator[object]:
+    for branch in how.branches:
+        if isinstance(branch, Either):
+            yield from _leaves(branch)
+        else:
+            yield branch
 
 
 # ---- quantiles -----------------------------------------------------------------------------------------------------------------------

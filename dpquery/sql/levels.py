@@ -12,10 +12,11 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
+from dpquery.plan.draft import Level
 from dpquery.sql.fields import peek, take
 from dpquery.sql.keys import SETS, bare, resolved
 from dpquery.sql.names import Scope, Statement, fold
-from dpquery.sql.statement import LEVELS, holds_aggregate
+from dpquery.sql.statement import LEVEL, holds_aggregate
 from dpquery.sql.titles import title
 from dpquery.sql.trial import Trial
 from dpquery.sql.unanswered import WRAPPERS, is_aggregate
@@ -36,8 +37,8 @@ def leveled(node: exp.Select) -> exp.Expr | None:
     return next((one for one in found if type(one) in SETS), None)
 
 
-def union(trial: Trial, node: exp.Select, mark: exp.Expr, by_unit: Callable[[exp.Select], bool]) -> exp.Expr:
-    """The SELECT as UNION ALL of one SELECT for each set of keys, in their order."""
+def union(trial: Trial, node: exp.Select, mark: exp.Expr, number: int, by_unit: Callable[[exp.Select], bool]) -> exp.Expr:
+    """The SELECT as UNION ALL of one SELECT for each set of keys, in their order, as the `number`th of the statement."""
     statement = trial.statement
     if len(sets := _sets(statement, node)) > MOST_LEVELS:
         raise statement.refuse("TOO_COMPLEX", f"more than {MOST_LEVELS} levels of groups", mark, "the levels that are needed, in GROUPING SETS")
@@ -48,7 +49,7 @@ def union(trial: Trial, node: exp.Select, mark: exp.Expr, by_unit: Callable[[exp
     read = _Levels(trial.scope, {})
     read.keys.update({id(key): read.known(resolved(statement, key, trial.items, trial.scope)[1]) for level in sets for key in level})
     sorting = _sorting(read, trial, peek(node, "order"))
-    branches = [_branch(read, trial, node, level, len(sets), sorting.hidden) for level in sets]
+    branches = [_branch(read, trial, node, level, (number, len(sets)), sorting.hidden) for level in sets]
     alone = [by_unit(branch) for branch in branches]
     if any(alone):
         code, words = SETS[type(mark)]
@@ -163,7 +164,9 @@ def _null(node: exp.Expr) -> exp.Expr:
     return made
 
 
-def _branch(read: _Levels, trial: Trial, node: exp.Select, level: Keys, levels: int, hidden: Sequence[tuple[str, exp.Expr]]) -> exp.Select:
+def _branch(
+    read: _Levels, trial: Trial, node: exp.Select, level: Keys, levels: tuple[int, int], hidden: Sequence[tuple[str, exp.Expr]]
+) -> exp.Select:
     """The SELECT of one level."""
     here = [read.keys[id(key)] for key in level]
     gone = [one for one in read.keys.values() if one not in here]
@@ -179,7 +182,8 @@ def _branch(read: _Levels, trial: Trial, node: exp.Select, level: Keys, levels: 
     if not level and not any(map(holds_aggregate, [*items, *([] if having is None else [having.this])])):
         message = "a level without keys has nothing to show where SELECT holds no aggregate"
         raise trial.statement.refuse("RAW_ROWS", message, trial.items[0][1], "an aggregate such as COUNT(*) in SELECT, or the levels that have keys")
-    made.meta[LEVELS] = levels
+    distinct = list(dict.fromkeys(read.keys.values()))
+    made.meta[LEVEL] = Level(*levels, tuple(dict.fromkeys(distinct.index(one) for one in here)))
     return made
 
 

@@ -162,7 +162,9 @@ class Reader:
         if id(node) not in self.leveled:
             found = trial(self.statement, node, env)
             inside = env.within(self.statement, peek(node, "with_"))
-            self.leveled[id(node)] = node if found is None else levels.union(found, node, mark, partial(by_unit, self.statement, env=inside))
+            self.leveled[id(node)] = (
+                node if found is None else levels.union(found, node, mark, len(self.statement.blocks), partial(by_unit, self.statement, env=inside))
+            )
         return self.leveled[id(node)]
 
     # ---- above the noise ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import cast
 from sqlglot import exp
 
 from dpquery.errors import Refused
-from dpquery.plan.draft import FIRST, Block, Draft, Post
+from dpquery.plan.draft import FIRST, Block, Draft, Level, Post
 from dpquery.plan.rel import Keep
 from dpquery.plan.release import KeySource
 from dpquery.plan.scalar import Column, columns, conjuncts
@@ -39,7 +39,7 @@ from dpquery.sql.windows import window
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The clauses of a SELECT, unwrapped. What it pays is divided over so many `levels` of groups, one of which it is."""
+    """The clauses of a SELECT, unwrapped. `level`: which of several levels of groups it is."""
 
     items: Sequence[exp.Expr]
     distinct: exp.Distinct | None
@@ -50,7 +50,12 @@ class Clauses:
     order: exp.Order | None
     limit: int | None
     offset: int | None
-    levels: int = 1
+    level: Level | None = None
+
+    @property
+    def levels(self) -> int:
+        """Over how many levels of groups what it pays is divided."""
+        return 1 if self.level is None else self.level.count
 
     @property
     def cut(self) -> bool:
@@ -58,7 +63,7 @@ class Clauses:
         return any(one is not None for one in (self.distinct, self.having, self.qualify, self.order, self.limit, self.offset))
 
 
-LEVELS = "levels"  # in the meta of a SELECT that is one level of groups of a statement: how many there are
+LEVEL = "level"  # in the meta of a SELECT that is one level of groups: which one
 Item = tuple[str, str, exp.Expr]  # an output: alias (empty: none), name, expression
 
 ALL = ("with_", "from_", "joins", "expressions", "distinct", "where", "group", "having", "qualify", "order", "limit", "offset", "hint")
@@ -71,7 +76,8 @@ def clause(statement: Statement, select: exp.Select) -> tuple[Option, ...] | Non
     if hint is None:
         return None
     (mark,) = take(hint, "expressions")[0]
-    return tuple(replace(one, levels=select.meta.get(LEVELS, 1)) for one in statement.clauses[int(mark.name.removeprefix(HINT))])
+    level: Level | None = select.meta.get(LEVEL)
+    return tuple(replace(one, levels=1 if level is None else level.count) for one in statement.clauses[int(mark.name.removeprefix(HINT))])
 
 
 def block(
@@ -117,7 +123,7 @@ def read_clauses(statement: Statement, select: exp.Select) -> Clauses:
         order,
         whole_number(statement, limit, "LIMIT"),
         whole_number(statement, offset, "OFFSET"),
-        select.meta.get(LEVELS, 1),
+        select.meta.get(LEVEL),
     )
 
 
@@ -177,7 +183,7 @@ def _block(
     warnings += never.told([*facts(whole.rel), *(ask.where for ask in asks)])
     draft, pairs = wider.watched(statement, automatic.capped(statement, draft, name, chosen.price, table_name), chosen)
     options = {name: one.position for name, one in chosen.given.items()}
-    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), options, wider=pairs))
+    statement.blocks.append(Block(name, draft, chosen.price, tuple(statement.feeds), options, wider=pairs, level=clauses.level))
     statement.warnings.extend(warnings)
     return above, post
 

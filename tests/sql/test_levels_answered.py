@@ -95,3 +95,13 @@ def test_each_level_has_error_bars(con: dpquery.Connection) -> None:
     bars = found.intervals["n"]
     assert len(found) == len(bars) == 5
     assert all(low < value < high for (_, value), (low, high) in zip(found.fetchall(), bars, strict=True))
+
+
+def test_tidied_sums_match_their_parts(con: dpquery.Connection) -> None:
+    sql = "SELECT country, count(*) AS n, count(DISTINCT user_id) AS d FROM users GROUP BY ROLLUP (country) ORDER BY country NULLS LAST"
+    found = con.query(sql, epsilon=1, tidy=True)
+    assert found.columns == ["country", "n", "n_tidy", "d", "d_tidy"]
+    for name in ("n_tidy", "d_tidy"):
+        values = found.arrow().column(name).to_pylist()
+        assert sum(values[:-1]) == values[-1] >= 0
+        assert all(low <= value <= high for value, (low, high) in zip(values, found.intervals[name], strict=True))
