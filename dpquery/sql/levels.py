@@ -210,7 +210,7 @@ def _sorting(read: _Levels, trial: Trial, order: exp.Order | None) -> _Sorting:
     hidden: list[tuple[str, exp.Expr]] = []
     for term in () if order is None else take(order, "expressions")[0]:
         one, found = bare(term.this), term.copy()
-        if not isinstance(one, exp.Literal) and not (isinstance(one, exp.Column) and not one.table and fold(one.name) in names):
+        if not isinstance(one, exp.Literal | exp.Var) and not (isinstance(one, exp.Column) and not one.table and fold(one.name) in names):
             if (same := read.known(one)) in known:
                 found.set("this", exp.Literal.number(known.index(same) + 1))
             else:

@@ -57,6 +57,9 @@ ANSWERED = (
     "GROUP BY GROUPING SETS (country, city, (country, city))",
     "SELECT country, count(*) FILTER (WHERE city = 'c0') AS n, count(DISTINCT user_id) AS d FROM users GROUP BY ROLLUP (country), CUBE (city)",
     "SELECT country, rank() OVER (ORDER BY n DESC) AS place FROM " + RELEASED,
+    "SELECT city, country, count(*) AS n FROM users WHERE city IN ('c0', 'c1') GROUP BY ROLLUP (country), ROLLUP (city) ORDER BY ALL",
+    "SELECT country, count(*) AS n FROM users GROUP BY GROUPING SETS (ROLLUP (country), CUBE (city), ())",
+    "SELECT CASE WHEN grouping(country) = 1 THEN 'all' ELSE country END AS c, count(*) AS n FROM users GROUP BY ROLLUP (country) ORDER BY 1",
 )
 
 
