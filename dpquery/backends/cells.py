@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from dpquery.backends.grid import compared
 from dpquery.backends.scalar import sql, units
 from dpquery.plan.release import (
     WEIGHT_BITS,
@@ -114,9 +115,10 @@ def cell(part: Part, addends: Sequence[Addend], places: Places, single: bool = F
         case HeavyMean(rows=most, width=width):
             # `//` truncates towards zero. The divisor is never 0, with or without the condition, which only saves divisions.
             scaled = f"CASE WHEN {n} > {most:d} THEN ({s})::HUGEINT * {most:d} // greatest({n}, {most:d}) ELSE coalesce({s}, 0) END"
-            scaled = f"coalesce({s}, 0)" if single else scaled
             most_of_all = most * width
             clamp = f"least(greatest({scaled}, {-most_of_all:d}), {most_of_all:d})"
+            if single:  # its text is short, and the engine computes once what stands there several times
+                clamp = compared(f"coalesce({s}, 0)", f"({-most_of_all:d})", f"{most_of_all:d}")
             return Bounded(_fitted(clamp, most_of_all), CellBound(-most_of_all, most_of_all))
         case UnitMean(low=low, high=high):
             twice = f"2 * {s}::{_kind(rows, single)}" if single else f"(2 * {s})::HUGEINT // greatest({n}, 1)"
