@@ -1,11 +1,9 @@
-"""Linear forms of noisy sums that are noise alone, whatever the data: from these the error bars of variances, covariances and correlations.
+"""Linear forms of noisy sums that are noise alone, whatever the data: from these the error bars of variances and covariances.
 
 With s, t, p, q, n the sums of x', y', x'y', x'^2 and rows, and X the noisy sum of each, whose noise is Z_X:
 
     a variance v      Q - 2 m S + (m^2 - v) N  =  Z_Q - 2 m Z_S + (m^2 - v) Z_N,                       m = s/n the mean
     a covariance c    P - m_y S - m_x T + (m_x m_y - c) N = the same of Z
-    a correlation r   C - r (k V_x + V_y / k) / 2 = the same of Z,     k the ratio of the deviations of y and x,
-                      C = P - m_y S - m_x T + m_x m_y N,  V_x = Q_x - 2 m_x S + m_x^2 N, and V_y likewise
 
 The law of the right side is fixed by its coefficients, so that its magnitude passes its quantile with no more than the probability that is left for
 it. The coefficients are not known, but lie in spans while every sum lies within reach of its own noise (the box, for which a tenth of the doubt is
@@ -13,7 +11,7 @@ set aside); as the laws are symmetric and unimodal, the quantile rises with the 
 
     v = V + (m - S/N)^2 - noise / N,  V = Q/N - (S/N)^2,
 
-and of the others likewise: the released value, what the form's noise moves it by, and a square of what is not known of means and of k, which the box
+and of a covariance likewise: the released value, what the form's noise moves it by, and a square of what is not known of means, which the box
 bounds and which is small beside the noise where there are many rows. So bars hold at least as often as asked, and hardly more often. What v may be is
 then known better than from the box, so that its coefficients are looked at again.
 """
@@ -22,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from dpquery.aggregates.combined import ONE, quantile_up
@@ -48,17 +45,16 @@ class Term(NamedTuple):
 
 
 class Way(NamedTuple):
-    """From a form's noise to the value: (top - noise / number) / bottom. A term for each noise; where there are several forms the widest counts."""
+    """From a form's noise to the value: top - noise / number. A term for each noise."""
 
     top: Span
-    bottom: Span
     number: Fraction
-    forms: tuple[tuple[Term, ...], ...]
+    terms: tuple[Term, ...]
 
     def spread(self, width: Fraction) -> Span:
         """The values while the form's noise stays within its width."""
         noise = width / self.number
-        return Span(self.top.low - noise, self.top.high + noise) * Span(1 / self.bottom.high, 1 / self.bottom.low)
+        return Span(self.top.low - noise, self.top.high + noise)
 
 
 def apart(confidence: Fraction) -> tuple[Fraction, Fraction]:
@@ -72,8 +68,7 @@ def narrowed(ways: Sequence[Way], spans: Sequence[Span], noises: Sequence[Noise]
     found = [*spans]
     for _ in range(PASSES if ways else 0):
         coefficients = _coefficients(ways, found)
-        each = quantile_up(coefficients, _ones(*coefficients.shape), range(len(noises)), noises, (1 - confidence) / 2)
-        widths = each.reshape(len(ways), -1).max(axis=1)
+        widths = quantile_up(coefficients, _ones(*coefficients.shape), range(len(noises)), noises, (1 - confidence) / 2)
         found = [one.spread(Fraction(width)).cut(*span) for one, span, width in zip(ways, found, widths.tolist(), strict=True)]
     return found
 
@@ -85,12 +80,12 @@ def _ones(rows: int, columns: int) -> Floats:
 
 
 def _coefficients(ways: Sequence[Way], values: Sequence[Span]) -> Floats:
-    """The largest magnitude of each coefficient, in the units that quantiles are made for: a row for each noise, a column for each way and form."""
+    """The largest magnitude of each coefficient, in the units that quantiles are made for: a row for each noise, a column for each way."""
     import numpy as np
 
-    terms = np.array([[[*term.fixed, *term.values] for term in form] for one in ways for form in one.forms], dtype=float)
+    terms = np.array([[[*term.fixed, *term.values] for term in one.terms] for one in ways], dtype=float)
     low, high, each, most = np.moveaxis(terms, 2, 0)
-    ranges = np.array([[*span] for one, span in zip(ways, values, strict=True) for _ in one.forms], dtype=float).T
+    ranges = np.array([[*span] for span in values], dtype=float).T
     ends = [value * times for value in ranges[:, :, None] for times in (each, most)]
     found = np.maximum(abs(low - np.max(ends, axis=0)), abs(high - np.min(ends, axis=0)))
     slack = float(NEAR) * (np.maximum(abs(low), abs(high)) + np.max(np.abs(ends), axis=0))
@@ -101,9 +96,3 @@ def _coefficients(ways: Sequence[Way], values: Sequence[Span]) -> Floats:
 def off(span: Span, value: Fraction) -> Fraction:
     """How far the numbers of the span are from one of them, at most."""
     return max(span.high - value, value - span.low)
-
-
-def roots(span: Span) -> Span:
-    """The roots of its numbers, none of which is negative."""
-    low, high = (Fraction(sqrt(end)) for end in span)
-    return Span(low * (1 - NEAR), high * (1 + NEAR))

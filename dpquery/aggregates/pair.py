@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from typing import NamedTuple
 
-from dpquery.aggregates import forms
+from dpquery.aggregates import correlation, forms
 from dpquery.aggregates.bounds import numeric
 from dpquery.aggregates.card import Bar, Card, Floors, Planned
 from dpquery.aggregates.grid import clamped, fits
@@ -116,7 +116,29 @@ def interval(aggregate: Aggregate, sums: Sequence[Sequence[int]], noises: Sequen
 
 
 def _spans(aggregate: Aggregate, groups: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors = ()) -> list[Span]:
-    """Per group what is known while each sum lies within the reach of its noise, made as narrow as the form's noise allows."""
+    """Per group what the noise may have made of."""
+    return (_correlations if aggregate.card == "corr" else _covariances)(aggregate, groups, noises, confidence, floors)
+
+
+def _correlations(aggregate: Aggregate, groups: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors) -> list[Span]:
+    """By the law of the noise (correlation.py); beside a threshold all that is possible while each sum lies within the reach of its noise."""
+    boxed, formed = forms.apart(confidence)
+    seen = Selected.of(floors, noises, formed)
+    near = [seen.near(own) for own in groups]
+    reaches = reach(noises, boxed) if any(near) else []
+    far = [own for own, beside in zip(groups, near, strict=True) if not beside]
+    tested = iter(correlation.ends(far, aggregate.less, noises, seen.confidence if seen.floors else confidence))
+    return [_box(aggregate, own, reaches, seen) if beside else Span(*map(Fraction, next(tested))) for own, beside in zip(groups, near, strict=True)]
+
+
+def _box(aggregate: Aggregate, own: Sequence[int], reaches: Sequence[int], seen: Selected) -> Span:
+    """All that the sums of a group may make while each lies within the reach of its noise."""
+    found = _found(aggregate, _sums(around(own, reaches, seen.floors)))
+    return _widest(aggregate) if found is None else found
+
+
+def _covariances(aggregate: Aggregate, groups: Sequence[Sequence[int]], noises: Sequence[Noise], confidence: Fraction, floors: Floors) -> list[Span]:
+    """While each sum lies within the reach of its noise, made as narrow as the form's noise allows."""
     boxed, formed = forms.apart(confidence)
     seen = Selected.of(floors, noises, formed)
     reaches = reach(noises, boxed)
@@ -137,37 +159,9 @@ def _way(aggregate: Aggregate, noisy: Sums, box: Sums) -> forms.Way:
     offs = [forms.off(span, middle) for span, middle in zip(means, middles, strict=True)]
     covariance, apart = noisy.products.low / number - middles[0] * middles[1], offs[0] * offs[1]
     top, product = Span(covariance - apart, covariance + apart), means[0] * means[1]
-    if aggregate.card == "corr":
-        return _ratio(aggregate, noisy, box, means, offs, forms.Way(top, ONE, number, ((forms.Term(product, NOTHING),),)))
     step = aggregate.step
     terms = (forms.Term(means[1], NOTHING), forms.Term(means[0], NOTHING), forms.Term(ONE, NOTHING), forms.Term(product, exactly(1 / step)))
-    return forms.Way(top * step, ONE, number / step, (terms,))
-
-
-def _ratio(aggregate: Aggregate, noisy: Sums, box: Sums, means: tuple[Span, Span], offs: Sequence[Fraction], covariance: forms.Way) -> forms.Way:
-    """The form of a correlation, from that of the covariance: the variances below it, k of one and 1/k of the other. As coefficients are convex in k,
-    and the one of rows is bounded for every k, no width is larger than at one of k's ends."""
-    inverse = Span(1 / box.number.high, 1 / box.number.low)
-    known = [_variances(*own, exactly(1 / covariance.number)).low for own in _values(aggregate, noisy)]
-    spans = [_variances(*own, inverse) for own in _values(aggregate, box)]
-    ratio = forms.roots(spans[1] * Span(1 / spans[0].high, 1 / spans[0].low))
-    other, half = Span(1 / ratio.high, 1 / ratio.low), Fraction(1, 2)
-    ends = [k * (known[0] + offs[0] ** 2) + (known[1] + offs[1] ** 2) / k for k in ratio]
-    bottom = Span(forms.roots(exactly(known[0] * known[1])).low, max(ends) / 2)
-    squares = [square(mean).plus(exactly(less)) for mean, less in zip(means, aggregate.less, strict=True)]
-    rows = forms.Term(covariance.forms[0][0].fixed, (ratio * squares[0]).plus(other * squares[1]) * half)
-    ways = tuple(
-        (
-            forms.Term(means[1], means[0] * k),
-            forms.Term(means[0], means[1] * (1 / k)),
-            forms.Term(ONE, NOTHING),
-            forms.Term(NOTHING, exactly(k * half)),
-            forms.Term(NOTHING, exactly(half / k)),
-            rows,
-        )
-        for k in ratio
-    )
-    return forms.Way(covariance.top, bottom, covariance.number, ways)
+    return forms.Way(top * step, number / step, terms)
 
 
 def _values(aggregate: Aggregate, sums: Sums) -> Iterator[tuple[Span, Span, int]]:

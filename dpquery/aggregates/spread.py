@@ -131,7 +131,7 @@ def _box(aggregate: Aggregate, own: Sequence[int], reaches: Sequence[int], seen:
     rows = Span(number.low / one, number.high / one)
     if seen.near(own):
         return _Box(variances, None, rows)
-    way = forms.Way(Span(variance, variance + forms.off(means, mean) ** 2), exactly(1), Fraction(own[2]), (terms,))
+    way = forms.Way(Span(variance, variance + forms.off(means, mean) ** 2), Fraction(own[2]), terms)
     return _Box(variances, way, rows)
 
 

@@ -193,7 +193,7 @@ def test_error_bars_cover(card: str, mechanism: Mechanism) -> None:
     assert all(bar is not None and bar[1] - bar[0] < whole[1] - whole[0] for bar in bars[:50])  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("card", MOMENTS)
+@pytest.mark.parametrize("card", MOMENTS[:-1])
 def test_how_far_noise_reaches_is_worked_out_once(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not for each group: there it took minutes."""
     made, asked = plan(card, column(0, 9)), list[Noise]()
