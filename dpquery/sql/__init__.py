@@ -18,6 +18,7 @@ from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
 from dpquery.sql.places import pointed
 from dpquery.sql.question import question
+from dpquery.sql.quiet import quiet
 from dpquery.sql.quoting import mended
 
 __all__ = ["offered", "plainly", "read"]
@@ -64,9 +65,10 @@ def offered(text: str, dialect: str, attempt: Callable[[str], object]) -> Iterat
 def plainly(text: str, schema: Schema, dialect: str, now: datetime.datetime | None, parameters: Given | None, auto: bool) -> Question:
     """The statement, read in full; what refuses it offers no other one."""
     try:
-        parsed = parse(text, dialect, parameters)
-        statement = Statement(schema, text, parsed.named, now, parsed.clauses, auto=auto)
-        return question(statement, parsed.tree)
+        with quiet():
+            parsed = parse(text, dialect, parameters)
+            statement = Statement(schema, text, parsed.named, now, parsed.clauses, auto=auto)
+            return question(statement, parsed.tree)
     except RecursionError:
         raise Refused("TOO_COMPLEX", "the statement is nested too deeply", instead=ADVICE["TOO_COMPLEX"], source=text) from None
     except SqlglotError:

@@ -97,6 +97,9 @@ class Cutter:
                 index,
                 "the statement without it, which has the same answer",
             )
+        if self._word(index) in ("AT", "BEFORE") and self._kind(index + 1) is TokenType.L_PAREN and self._kind(index + 3) is TokenType.FARROW:
+            message = f"{self._word(index)} ({self._word(index + 2)} => ..) asks for the data of another time, and only those of now are read"
+            raise self._refused("TIME_TRAVEL", message, index, "the statement without it")
         if token.token_type in OPENING:
             self.calls.append(self.tokens[index - 1] if index else None)
         elif token.token_type in CLOSING and self.calls:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -23,20 +24,31 @@ from dpquery.sql.partners import conjoined
 from dpquery.sql.peruser import outermost
 from dpquery.sql.refuse import place
 from dpquery.sql.rowwise import conjunct_nodes, expression
-from dpquery.sql.semi import plain, split
+from dpquery.sql.semi import Read, plain, split
 from dpquery.sql.sides import Bound, Open, Side
 from dpquery.sql.unanswered import is_aggregate
 from dpquery.values.types import INTEGER
 
 From = Callable[[exp.Select], Side]  # reads FROM
 Query = Callable[[exp.Expr], Side]  # reads a query
+
+
+class Below(NamedTuple):
+    """Who reads what a subquery holds."""
+
+    tables: From
+    query: Query
+    inner: Read
+    apart: Callable[[Statement], From]  # the first, of a copy of the statement
+
+
 WHERE = "with equal values alone in WHERE, inner.x = outer.y"
 INSTEAD = "one aggregate of public rows that equal the row outside, WHERE inner.x = outer.y; or a join with the public table"
 
 
 def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, read: From, query: Query) -> tuple[Bound, Scalar] | None:
     """The rows with the columns that the subquery's value comes of, and that value; None where it reads nothing of them."""
-    inner = _bare(node)
+    inner = unwrapped(node)
     where = peek(inner, "where") if isinstance(inner, exp.Select) and plain(inner) else None
     if not isinstance(inner, exp.Select) or where is None:
         return None
@@ -49,13 +61,17 @@ def correlated(statement: Statement, side: Bound, node: exp.Expr, scope: Scope, 
         return None
     inside = Scope(rows.frame, statement)
     own, across = split(conjunct_nodes(where.this), inside)
-    if not across or not any(_known(scope, one) for condition in across for one in condition.find_all(exp.Column) if not inside.inside(one)):
+    if not across or not any(known(scope, one) for condition in across for one in condition.find_all(exp.Column) if not inside.inside(one)):
         return None  # what is known nowhere is refused as such
     pairs = [_sides(statement, one, inside) for one in across]
     item = bare.expressions[0].this if isinstance(bare.expressions[0], exp.Alias) else bare.expressions[0]
     made = _grouped(statement, bare, own, [key for key, _ in pairs], outermost(item, is_aggregate), query)
     on = [_equal(statement, expression(outside, scope, "a subquery"), key, outside) for (_, outside), key in zip(pairs, made.columns, strict=False)]
-    found = expression(_over(statement, item, inside, made.columns[len(pairs) :]), scope, "a subquery's SELECT")
+    values = [
+        call("coalesce", column, Literal(0, INTEGER)) if isinstance(below, exp.Count) else column
+        for below, column in zip(outermost(item, is_aggregate), made.columns[len(pairs) :], strict=True)
+    ]
+    found = expression(over(statement, item, inside, values, is_aggregate), scope, "a subquery's SELECT")
     return replace(side, rel=Lookup(side.rel, made, Join.LEFT, conjoined(on))), found
 
 
@@ -65,7 +81,7 @@ def around(statement: Statement, node: exp.Expr, scope: Scope, wrong: Refused) -
     if read is None:
         return wrong
     message = f"the subquery reads {read.name!r} of the row around it, for which several public rows may be found"
-    items = [one for one in peek(_bare(node), "expressions") or () if not one.find(exp.Star, exp.AggFunc)]
+    items = [one for one in peek(unwrapped(node), "expressions") or () if not one.find(exp.Star, exp.AggFunc)]
     text = "" if len(items) != 1 else items[0].unalias().sql(dialect="duckdb", comments=False)[:100]
     return statement.refuse("CORRELATED_VALUE", message, read, f"SELECT max({text}) in the subquery, {WHERE}" if text else INSTEAD)
 
@@ -94,16 +110,18 @@ def _read_outside(node: exp.Expr, scope: Scope, wrong: Refused) -> exp.Column | 
     """The column of the row around it that the subquery is refused for."""
     if wrong.code not in ("UNKNOWN_COLUMN", "UNKNOWN_TABLE"):
         return None
-    return next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and _known(scope, one)), None)
+    return next((one for one in node.find_all(exp.Column) if place(one) == wrong.position and known(scope, one)), None)
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """The query without parentheses."""
     while isinstance(node, exp.Subquery):
         node = node.this
     return node
 
 
-def _known(scope: Scope, node: exp.Column) -> bool:
+def known(scope: Scope, node: exp.Column) -> bool:
+    """Whether the name is one there."""
     try:
         return scope.find(node) is not None
     except Refused:
@@ -144,14 +162,13 @@ def _equal(statement: Statement, outside: Scalar, key: Column, node: exp.Expr) -
         raise statement.refuse(wrong.code, wrong.message, node, wrong.instead) from None
 
 
-def _over(statement: Statement, item: exp.Expr, inside: Scope, made: Sequence[Column]) -> exp.Expr:
-    """The value with columns in place of its aggregates; of no rows a count is 0."""
+def over(statement: Statement, item: exp.Expr, inside: Scope, values: Sequence[Scalar], wanted: Callable[[exp.Expr], bool]) -> exp.Expr:
+    """The expression with values in place of its aggregates."""
     whole = exp.paren(item.copy(), copy=False)
-    for below, column in zip(outermost(whole, is_aggregate), made, strict=True):
+    for below, value in zip(outermost(whole, wanted), values, strict=True):
         stands = exp.column("x")
         stands.meta.update(below.meta)
-        counts = isinstance(below, exp.Count)
-        stands.meta[MADE] = call("coalesce", column, Literal(0, INTEGER)) if counts else column
+        stands.meta[MADE] = value
         below.replace(stands)
     for one in whole.find_all(exp.Column):
         if MADE not in one.meta and inside.inside(one):

@@ -100,3 +100,13 @@ def clause_left_out(*kinds: TokenType) -> Change:
 def word_left_out(word: str) -> Change:
     """Leaves out a word at the place or right before it, with the space behind it."""
     return left_out(rf"\b{word}\b\s*")
+
+
+def remarked(change: Change, differs: str) -> Change:
+    """The edit with a remark of its own on how the answer differs."""
+
+    def changed(place: Place) -> Iterator[str | Remarked]:
+        for one in change(place):
+            yield one if isinstance(one, Remarked) else Remarked(one, differs)
+
+    return changed

@@ -17,6 +17,7 @@ LIKE = re.compile(r"\(did you mean (.+)\?\)\Z")
 LISTED = re.compile(r"""'([^']*)'|("(?:[^"]|"")+"|`[^`]+`)""")
 OPERATORS = (TokenType.EQ, TokenType.FARROW)
 CLAUSE = re.compile(r"WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\([^()]*(?:\([^()]*\)[^()]*)*\)\s*", re.IGNORECASE)
+BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
 LIMITED = re.compile(r"OPTIONS\((\w+ = 4)\)")
 SAMPLED = (
     r"\s*\b(?:TABLESAMPLE|USING\s+SAMPLE|SAMPLE)\s*(?:(?!SAMPLE\b)[a-z]\w*\s*)?(?:\([^()]*\)|[\d.]+\s*(?:%|PERCENT\b|ROWS\b)?)"
@@ -277,7 +278,10 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "GROUP_TOTALS": (put(r"\b(GROUP\s+BY\b.*?)\s+WITH\s+TOTALS\b", r"\1"),),
     "ONLY": (left_out(r"\bONLY\s+(?=\w)"),),
     "RECURSIVE": (word_left_out("RECURSIVE"),),
-    "TIME_TRAVEL": (left_out(r"\s*\bFOR\s+SYSTEM_TIME\s+AS\s+OF\s+(?:TIMESTAMP\s+)?'[^']*'"),),
+    "TIME_TRAVEL": (
+        left_out(rf"\s*\bFOR\s+(?:SYSTEM_TIME|SYSTEM_VERSION|TIMESTAMP|VERSION)\s+AS\s+OF\s+(?:(?:TIMESTAMP\s+)?'[^']*'|\w+(?:\s*{BRACKETS})?)"),
+        left_out(rf"\s*\b(?:AT|BEFORE)\s*{BRACKETS}"),
+    ),
     "WITH_TIES": (left_out_behind(r"\s+WITH\s+TIES\b"), put_behind(r"\bWITH\s+TIES\b", "ONLY")),
     "MISSING_LIMIT": (limit_set,),
     "LIMIT": (put(r"\b(LIMIT\s+)-?[\w.]+", r"\g<1>10"),),

@@ -9,7 +9,7 @@ from itertools import chain, product
 from sqlglot import TokenType
 
 from dpquery.sql.dialect import LITERALS
-from dpquery.sql.edited import Change, Place, Remarked, put_behind
+from dpquery.sql.edited import Change, Place, Remarked, clause_left_out, put_behind, remarked
 from dpquery.sql.quoting import NAME, bare
 from dpquery.sql.words import Edit, Level, Words
 
@@ -36,6 +36,8 @@ def _tail(words: Words, level: Level, text: str = "") -> Edit:
 def aggregated(place: Place) -> Iterator[str]:
     """In place of rows: the average of a number, how often each value there is, or how many rows."""
     level, words = place.level, place.words
+    if level is not None and words.kind(level.start - 2) is TokenType.EXISTS:  # which is shown, and has no place of its own
+        level = words.level(level.start - 1)
     if level is None or TokenType.FROM not in level.clauses:
         return
     items = words.items(level)
@@ -235,8 +237,8 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "NOT_GROUPED": (averaged,),
     "MISPLACED_AGGREGATE": (in_having,),
     "ORDER_BY_DISTINCT": (shown_too,),
-    "CORRELATED_VALUE": (folded("max"),),
-    "SCALAR_SUBQUERY": (folded("avg"),),
+    "CORRELATED_VALUE": (folded("max"), remarked(clause_left_out(TokenType.GROUP_BY), "of all of its groups at once")),
+    "SCALAR_SUBQUERY": (folded("avg"), remarked(folded("max"), "of the largest value")),
     "SET_OPERATION": (put_behind(r"\b(EXCEPT|INTERSECT)\s+ALL\b", r"\1"),),
     "SET_UNIT": (put_behind(r"\bUNION\b(?!\s+ALL)", "UNION ALL"),),
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import TokenType
 
-from dpquery.sql.edited import Change, Place, put, put_behind
+from dpquery.sql.edited import Change, Place, put, put_behind, remarked
 from dpquery.sql.quoting import NAME
 from dpquery.sql.words import Edit, Level, Words
 
@@ -100,6 +100,8 @@ def subquery_tied(place: Place) -> Iterator[str]:
     starts = (at for at in range(first, len(words.tokens) - 1) if words.kind(at) is TokenType.L_PAREN)
     opened = next((at for at in starts if words.kind(at + 1) is TokenType.SELECT), None)
     level = None if opened is None else words.level(opened + 2)
+    if place.refused.code == "CORRELATED_VALUE":  # which is refused at a word of its WHERE
+        level = place.level
     if found is None or level is None or TokenType.FROM not in level.clauses:
         return
     edits = [_in_where(words, level, found.group(1))]
@@ -128,4 +130,5 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "KEPT_PUBLIC": (put_behind(r"\b(?:RIGHT|LEFT|FULL)(?:\s+OUTER)?(\s+JOIN\b)", r"JOIN"),),
     "SEMI_PUBLIC": (put(r"\bFROM\s+(\w+)\s+SEMI\s+JOIN\s+(\w+)\s+(?=USING\b)", r"FROM \2 SEMI JOIN \1 "),),
     **dict.fromkeys(("IN_SUBQUERY", "NOT_IN_NULLABLE", "EXISTS"), (subquery_tied,)),
+    "CORRELATED_VALUE": (remarked(subquery_tied, "within each unit alone"),),
 }

@@ -12,6 +12,7 @@ from dpquery.plan.scalar import Column, Scalar, conjuncts
 from dpquery.sql.fulljoins import either
 from dpquery.sql.joinkinds import How, Step, at
 from dpquery.sql.names import Field, Frame, Merged, Scope, Statement, fold, identifier
+from dpquery.sql.quoting import written
 from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import condition, conjunct_nodes
 from dpquery.sql.sides import equality
@@ -33,7 +34,7 @@ def conditions(statement: Statement, left: Frame, right: Frame, one: Step) -> tu
     equal, merged = [], []
     for node in names:
         name = identifier(node)
-        a, b = _only(statement, left, name, node), _only(statement, right, name, node)
+        a, b = _only(statement, left, right, name, node), _only(statement, right, left, name, node)
         try:
             equal.append(functions.call("eq", a.value, b.value))
             merged.append(Merged(a.name, _value(a.value, b.value, one.how), _places(left, name) | _places(right, name)))
@@ -50,11 +51,14 @@ def _natural(left: Frame, right: Frame) -> tuple[exp.Identifier, ...]:
     return tuple(exp.to_identifier(name) for name in left.names() if fold(name) in known)
 
 
-def _only(statement: Statement, frame: Frame, name: str, node: exp.Identifier) -> Field:
+def _only(statement: Statement, frame: Frame, other: Frame, name: str, node: exp.Identifier) -> Field:
     found = frame.find(name)
     if not found:
-        message = f"USING: no column {name!r} on one side{near(name, frame.names())}"
-        raise statement.refuse("UNKNOWN_COLUMN", message, node, "a column of both sides, or ON with the condition")
+        shared = [one.name for one in _natural(frame, other)]
+        meant = near(name, shared) or (f" (did you mean {shared[0]!r}?)" if len(shared) == 1 else "")
+        where = "either side" if not other.find(name) else " and ".join(s.alias for s in frame.sources[:3] if s.alias) or "one side"
+        instead = f"{' or '.join(map(written, shared[:5]))}, which both sides have" if shared else "ON with the condition: no column is on both sides"
+        raise statement.refuse("UNKNOWN_COLUMN", f"USING: no column {name!r} on {where}{meant}", node, instead)
     if len(found) > 1:
         message = f"USING: several columns {name!r} on one side"
         raise statement.refuse("AMBIGUOUS_COLUMN", message, node, "ON with the tables' names in front of the columns")

@@ -9,7 +9,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from dpquery.plan.coerce import Mismatch, common, convert
-from dpquery.plan.scalar import Column
+from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql.fields import argument, take
 from dpquery.sql.names import Field, Frame, Scope, Source, Statement
 from dpquery.sql.public import cast_to, text_of
@@ -59,8 +59,19 @@ def _listed(statement: Statement, node: exp.Expr, rows: Sequence[Sequence[exp.Ex
     return _open(f"SELECT * FROM (VALUES {listed}) AS v({', '.join(f'c{i}' for i in range(len(names)))})", made, len(rows))
 
 
+def _cell(statement: Statement, node: exp.Expr, scope: Scope) -> Scalar:
+    """What is written in a list of values: literals, and what is computed of them alone."""
+    below = node.find(exp.Query, exp.Subquery)
+    if below is not None:
+        message = "a list of values takes literals and what is computed of them, and no subquery"
+        raise statement.refuse(
+            "SCALAR_SUBQUERY", message, below, "the value itself; or the query in FROM in place of VALUES, (SELECT MAX(x) AS x FROM t)"
+        )
+    return expression(node, scope, "a list of values")
+
+
 def _common(statement: Statement, node: exp.Expr, scope: Scope, cells: Sequence[exp.Expr]) -> Type:
-    given = [expression(cell, scope, "a list of values") for cell in cells]
+    given = [_cell(statement, cell, scope) for cell in cells]
     try:
         kind = common(given)
         kind = INTEGER if kind == NULL else kind
@@ -113,7 +124,7 @@ def _moments(statement: Statement, node: exp.Expr, name: str, ends: tuple[exp.Ex
 
 def _moment(statement: Statement, node: exp.Expr, end: exp.Expr) -> datetime.datetime:
     text = end.this if isinstance(end, exp.Cast) else None
-    value = expression(end, Scope(Frame(()), statement), "a list of values")
+    value = _cell(statement, end, Scope(Frame(()), statement))
     if isinstance(text, exp.Literal) and text.is_string and value.type in (DATE, TIMESTAMP):
         try:
             found = datetime.datetime.fromisoformat(text.name)

@@ -15,46 +15,20 @@ from dpquery.errors import Refused
 from dpquery.plan.coerce import Mismatch
 from dpquery.plan.functions import call, choose
 from dpquery.plan.inside import Reduce, Reduction
+from dpquery.plan.intervals import interval
 from dpquery.plan.rel import Compute, Group, Join, Lookup, Match, Private, Public, output
-from dpquery.plan.scalar import Call, Cast, Column, Literal, Scalar, columns
+from dpquery.plan.scalar import Cast, Column, Literal, Scalar, columns
+from dpquery.sql.correlated import Below
 from dpquery.sql.names import Scope, Statement
-from dpquery.sql.partners import conjoined, never_null, tied, untied
+from dpquery.sql.partners import Pair, conjoined, never_null, pair_of, tied, untied
 from dpquery.sql.public import cast_to
 from dpquery.sql.rowwise import ALONE, expression
 from dpquery.sql.semi import Inner, Read, Test, conditions_across, equal_to, no_tie, null_left, reads_outside
 from dpquery.sql.sides import Bound, Open
 from dpquery.values.types import BOOLEAN, NULL, Type
 
-SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge"}
-OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 ENDS = {"lt": ("max",), "le": ("max",), "gt": ("min",), "ge": ("min",), "ne": ("min", "max")}
 TRUE, FALSE, UNKNOWN = Literal(True, BOOLEAN), Literal(False, BOOLEAN), Literal(None, NULL)
-
-
-class Compared(NamedTuple):
-    """`value sign ANY (query)`, or the opposite of that."""
-
-    node: exp.Expr
-    query: exp.Expr
-    value: exp.Expr
-    sign: str
-    negated: bool
-
-
-def compared(node: exp.Expr) -> Compared | None:
-    """A comparison with ANY or ALL rows of a subquery; ALL is the opposite of the opposite sign with ANY."""
-    other = node.args.get("expression") if type(node) in SIGNS else None
-    if not isinstance(other, exp.Any | exp.All) or not isinstance(other.this, exp.Query | exp.Subquery):
-        return None
-    sign, opposite = SIGNS[type(node)], isinstance(other, exp.All)
-    return Compared(node, other.this, node.this, OPPOSITE[sign] if opposite else sign, opposite)
-
-
-class Pair(NamedTuple):
-    """An equality between the rows and the subquery's."""
-
-    outside: Scalar
-    inside: Scalar
 
 
 class Looked(NamedTuple):
@@ -84,23 +58,35 @@ def marked(statement: Statement, side: Bound, test: Test, scope: Scope, read: Re
     return _public(statement, side, inner, test, scope)
 
 
-def ranked(statement: Statement, side: Bound, test: Compared, scope: Scope, query: Callable[[exp.Expr], object]) -> tuple[Bound, Scalar]:
-    """The same of a comparison with ANY public row: with the least or the greatest of them."""
-    right = None if reads_outside(test.query) else query(test.query)
-    if not isinstance(right, Open) or len(right.frame.fields()) != 1:
-        message = "ANY and ALL compare with the rows of one column of public tables, which read nothing of the rows around them"
-        raise statement.refuse("SUBQUERY_HERE", message, test.node, "EXISTS (SELECT 1 FROM .. WHERE inner.unit = outer.unit AND x > y)")
-    (shown,) = right.frame.fields()
-    value, ends, kind = expression(test.value, scope, "ANY"), ENDS[test.sign], shown.value.type
-    _check_read(statement, side, test.node, value)
-    text = _text(statement, right, shown.value, test.node)
-    items = [("count(*) > 0", BOOLEAN), (f"coalesce(bool_or({text} IS NULL), FALSE)", BOOLEAN), *((f"{end}({text})", kind) for end in ends)]
-    side, (some, nulls, *found) = _one_row(statement, side, right, items)
+def ranked(statement: Statement, side: Bound, test: Test, value: exp.Expr, scope: Scope, below: Below) -> tuple[Bound, Scalar]:
+    """The same of a comparison with ANY row: with the least or the greatest of them."""
+    right = None if reads_outside(test.query) else below.query(test.query)
+    if isinstance(right, Open) and len(right.frame.fields()) == 1:
+        (shown,) = right.frame.fields()
+        text, kind = _text(statement, right, shown.value, test.node), shown.value.type
+        items = [
+            ("count(*) > 0", BOOLEAN),
+            (f"coalesce(bool_or({text} IS NULL), FALSE)", BOOLEAN),
+            *((f"{end}({text})", kind) for end in ENDS[test.sign]),
+        ]
+        given = expression(value, scope, "ANY")
+        _check_read(statement, side, test.node, given)
+        side, (some, nulls, *found) = _one_row(statement, side, right, items)
+        return side, _ranks(statement, test, given, some, nulls, found)
+    inner = below.inner(test.query, scope)
+    if not isinstance(inner.side, Bound):
+        message = "ANY and ALL within another condition compare with public rows that read nothing of the rows around them"
+        raise statement.refuse("SUBQUERY_HERE", message, test.node, f"ANY or ALL {ALONE}")
+    return _ranked_privately(statement, side, inner, inner.side, test, value, scope)
+
+
+def _ranks(statement: Statement, test: Test, value: Scalar, some: Scalar, nulls: Scalar, ends: Sequence[Scalar]) -> Scalar:
+    """Whether the value compares so with the least or the greatest of the rows, three-valued."""
     try:
-        hits = [call(test.sign, value, end) for end in found]
+        hits = [call(test.sign, value, end) for end in ends]
     except Mismatch as wrong:
         raise statement.refuse(wrong.code, wrong.message, test.node, wrong.instead) from None
-    return side, _truth(hits[0] if len(hits) == 1 else call("or", *hits), some, (call("is_null", value), nulls), test.negated)
+    return _truth(hits[0] if len(hits) == 1 else call("or", *hits), some, (call("is_null", value), nulls), test.negated)
 
 
 def _truth(hit: Scalar, some: Scalar | None, unknown: Sequence[Scalar], negated: bool) -> Scalar:
@@ -118,35 +104,22 @@ def _truth(hit: Scalar, some: Scalar | None, unknown: Sequence[Scalar], negated:
 def _looked(statement: Statement, side: Bound, right: Bound | Open, inner: Inner, test: Test, scope: Scope) -> tuple[Looked, tuple[Scalar, ...]]:
     """What the rows are compared by, and all conditions of it as they were written."""
     own = {c.id for c in (right.columns if isinstance(right, Open) else output(right.rel))}
-    equal, across = equal_to(statement, test, inner, scope), conditions_across(inner)
+    equal, across = equal_to(statement, test, inner, scope) if test.sign == "eq" else None, conditions_across(inner)
     ties, others = list[Pair](), list[Scalar]()
     for one in across:
         if not {c.id for c in columns(one)} & own:
             others.append(one)
             continue
-        pair = _pair(one, own)
+        pair = pair_of(one, own)
         if pair is None:
             raise _alone(statement, test, "by anything but equal values")
         ties.append(pair)
-    value = None if equal is None else _pair(equal[0], own)
+    value = None if equal is None else pair_of(equal[0], own)
     if equal is not None and value is None:
         raise _alone(statement, test, "with a value that is none of its own rows'")
     found = Looked(tuple(ties), tuple(others), value)
     _check_read(statement, side, test.node, *others, *(pair.outside for pair in found.pairs))
     return found, across if equal is None else (*across, equal[0])
-
-
-def _pair(condition: Scalar, own: set[int]) -> Pair | None:
-    """Both sides of an equality, of which one reads the subquery's rows and the other does not."""
-    match condition:
-        case Call(function="eq", args=(one, other)) if one.type == other.type:
-            for inside, outside in ((one, other), (other, one)):
-                read = {c.id for c in columns(inside)}
-                if read and read <= own and not {c.id for c in columns(outside)} & own:
-                    return Pair(outside, inside)
-        case _:
-            pass
-    return None
 
 
 def _check_read(statement: Statement, side: Bound, node: exp.Expr, *values: Scalar) -> None:
@@ -158,8 +131,8 @@ def _check_read(statement: Statement, side: Bound, node: exp.Expr, *values: Scal
 
 
 def _alone(statement: Statement, test: Test, how: str) -> Refused:
-    code, word = ("EXISTS", "EXISTS") if test.value is None else ("IN_SUBQUERY", "IN")
-    return statement.refuse(code, f"{word} within another condition or expression cannot compare {how}", test.node, f"{word} {ALONE}")
+    code = "EXISTS" if test.word == "EXISTS" else "IN_SUBQUERY"
+    return statement.refuse(code, f"{test.word} within another condition or expression cannot compare {how}", test.node, f"{test.word} {ALONE}")
 
 
 # ---- public --------------------------------------------------------------------------------------------------------------------------
@@ -237,25 +210,60 @@ def _private(statement: Statement, side: Bound, inner: Inner, right: Bound, test
     if not sure and not by_ties:
         raise null_left(statement, side, right, test)
     asked = untied(statement, conditions, side, right)
-    pairs = tuple(pair for pair in looked.pairs if call("eq", pair.outside, pair.inside) in asked or call("eq", pair.inside, pair.outside) in asked)
-    found, hit = _matched(statement, side, right.rel, pairs, looked.others, None)
+    pairs = _compared(looked.pairs, asked)
+    found, hit = _matched(statement, side, right.rel, pairs, looked.others, ())
     if sure or looked.value is None:
-        return found, _truth(hit[0], None, (), test.negated)
-    missing = call("is_null", looked.value.inside)
+        return found, _truth(hit, None, (), test.negated)
+    nulls = _missing(statement, looked.value.inside)
     ties = tuple(pair for pair in pairs if pair in looked.ties)
-    found, (some, nulls) = _matched(statement, found, right.rel, ties, looked.others, missing)
-    return found, _truth(hit[0], some, (call("is_null", looked.value.outside), nulls), test.negated)
+    found, some = _matched(statement, found, right.rel, ties, looked.others, (nulls,))
+    return found, _truth(hit, some, (call("is_null", looked.value.outside), nulls[0]), test.negated)
+
+
+def _compared(pairs: Sequence[Pair], asked: Sequence[Scalar]) -> tuple[Pair, ...]:
+    """Those that are left beside the equality of units."""
+    return tuple(pair for pair in pairs if call("eq", pair.outside, pair.inside) in asked or call("eq", pair.inside, pair.outside) in asked)
+
+
+def _missing(statement: Statement, value: Scalar) -> tuple[Column, Reduction]:
+    """Whether the value is NULL in one of the rows."""
+    return Column(next(statement.ids), "missing", BOOLEAN), Reduction(Reduce.ANY, call("is_null", value), BOOLEAN)
+
+
+def _ranked_privately(
+    statement: Statement, side: Bound, inner: Inner, right: Bound, test: Test, value: exp.Expr, scope: Scope
+) -> tuple[Bound, Scalar]:
+    """A comparison with ANY of the unit's rows that equal the row."""
+    looked, conditions = _looked(statement, side, right, inner, test, scope)
+    if not any(tied(statement, one, side, right) for one in conditions):
+        raise no_tie(statement, side, right, test)
+    compared = equal_to(statement, test._replace(value=value), inner, scope)
+    if compared is None or not set(columns(compared[2])) <= set(output(right.rel)):
+        raise statement.refuse("SUBQUERY_HERE", "ANY and ALL compare with a value of the subquery's own rows", test.node, f"ANY or ALL {ALONE}")
+    _, given, shown = compared
+    _check_read(statement, side, test.node, given)
+    reduces = {"min": Reduce.MIN, "max": Reduce.MAX}
+    ends = [
+        (
+            Column(next(statement.ids), end, shown.type, declared=interval(shown) if shown.type.numeric else None),
+            Reduction(reduces[end], shown, shown.type),
+        )
+        for end in ENDS[test.sign]
+    ]
+    nulls = _missing(statement, shown)
+    asked = untied(statement, conditions, side, right)
+    found, some = _matched(statement, side, right.rel, _compared(looked.ties, asked), looked.others, (nulls, *ends))
+    return found, _ranks(statement, test, given, some, nulls[0], [column for column, _ in ends])
 
 
 def _matched(
-    statement: Statement, side: Bound, right: Private, pairs: Sequence[Pair], others: Sequence[Scalar], missing: Scalar | None
-) -> tuple[Bound, tuple[Scalar, ...]]:
-    """The rows, each with the one of its unit's combinations of values that it equals; whether there is one, whether something misses in it."""
+    statement: Statement, side: Bound, right: Private, pairs: Sequence[Pair], others: Sequence[Scalar], items: Sequence[tuple[Column, Reduction]]
+) -> tuple[Bound, Scalar]:
+    """The rows, each with the one of its unit's combinations of values that it equals, and what is told of it; and whether there is one."""
     keys = tuple(Column(next(statement.ids), "value", pair.inside.type) for pair in pairs)
     rel = Compute(right, tuple((key, pair.inside) for key, pair in zip(keys, pairs, strict=True))) if pairs else right
-    null, there = Column(next(statement.ids), "missing", BOOLEAN), Column(next(statement.ids), "there", BOOLEAN)
-    items = () if missing is None else ((null, Reduction(Reduce.ANY, missing, BOOLEAN)),)
-    partner = Compute(Group(rel, keys, items), ((there, TRUE),))
+    there = Column(next(statement.ids), "there", BOOLEAN)
+    partner = Compute(Group(rel, keys, tuple(items)), ((there, TRUE),))
     on = conjoined([*(call("eq", pair.outside, key) for pair, key in zip(pairs, keys, strict=True)), *others])
     made = Match(side.rel, partner, Join.LEFT, on, single=True)  # all that tells the unit's partners apart is compared
-    return Bound(made, side.frame, side.kept), (call("not", call("is_null", there)), *(() if missing is None else (null,)))
+    return Bound(made, side.frame, side.kept), call("not", call("is_null", there))

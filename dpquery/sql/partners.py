@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from dpquery.plan.functions import call
 from dpquery.plan.rel import Public, Semi, output
-from dpquery.plan.scalar import Column, Scalar
+from dpquery.plan.scalar import Call, Column, Scalar, columns
 from dpquery.sql.names import Statement
 from dpquery.sql.sides import Bound, firm, fixes_unit
 
@@ -52,3 +53,23 @@ def never_null(statement: Statement, side: Bound, value: Scalar) -> bool:
         return False
     origin = statement.origins.get(value.id)
     return origin is not None and bool(origin.fixes)
+
+
+class Pair(NamedTuple):
+    """An equality between the rows and the subquery's."""
+
+    outside: Scalar
+    inside: Scalar
+
+
+def pair_of(condition: Scalar, own: set[int]) -> Pair | None:
+    """Both sides of an equality, of which one reads the subquery's rows and the other does not."""
+    match condition:
+        case Call(function="eq", args=(one, other)) if one.type == other.type:
+            for inside, outside in ((one, other), (other, one)):
+                read = {c.id for c in columns(inside)}
+                if read and read <= own and not {c.id for c in columns(outside)} & own:
+                    return Pair(outside, inside)
+        case _:
+            pass
+    return None

@@ -259,7 +259,7 @@ class Level:
         found = node
         if self.visible is not None:
             if id(node) not in self.copies:
-                self.copies[id(node)] = lifted(node, is_reduction, self._reduced)
+                self.copies[id(node)] = lifted(node, is_reduction, self.reduced)
             found = self.copies[id(node)]
         if not windows:
             return found
@@ -350,9 +350,9 @@ class Level:
                 raise self._ungrouped(column, node)
         return found
 
-    def _reduced(self, node: exp.Expr) -> Column:
+    def reduced(self, node: exp.Expr) -> Column:
         """The column of an aggregate; equal ones share it."""
-        group = self._group()
+        group = self.group_below()
         if is_mode(node):
             self._check_room(node)
             onto, found = mode(self.statement, node, self.scope, group)
@@ -365,7 +365,7 @@ class Level:
                 self.visible.add(self.made[found].id)
         return self.made[found]
 
-    def _group(self) -> Group:
+    def group_below(self) -> Group:
         """The group that aggregates belong to: below HAVING."""
         rel = self.rel
         while not isinstance(rel, Group):

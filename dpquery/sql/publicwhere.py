@@ -13,12 +13,12 @@ from sqlglot import exp
 from dpquery.errors import Refused
 from dpquery.plan.scalar import Column, Scalar
 from dpquery.sql import public, publicvalues
-from dpquery.sql.correlated import around
+from dpquery.sql.correlated import Below, around
 from dpquery.sql.env import Env
 from dpquery.sql.joins import note_product
 from dpquery.sql.names import Scope, Statement
 from dpquery.sql.rowwise import condition, conjunct_nodes
-from dpquery.sql.seats import Below, is_query, seated, subqueries
+from dpquery.sql.seats import is_query, seated, subqueries
 from dpquery.sql.semi import Inner, Test, conditions_across, equal_to, test_of
 from dpquery.sql.sides import Open, check_product, substituted
 from dpquery.values.types import BOOLEAN

@@ -18,6 +18,7 @@ from dpquery.sql import (
     editedoptions,
     editedqueries,
     editedrelations,
+    editedreleased,
     editedsets,
     editedvalues,
     editedwindows,
@@ -36,6 +37,7 @@ PARTS = (
     editeddialects.EDITS,
     editedlaterals.EDITS,
     editedvalues.EDITS,
+    editedreleased.EDITS,
     editedrelations.EDITS,
     editedqueries.EDITS,
 )
@@ -95,7 +97,7 @@ EQUAL = frozenset(
         *("AGGREGATE_ORDER_BY", "ANONYMIZATION", "CLUSTER_BY", "COLLATION", "DIALECT_DIFFERS", "DISTINCT_ON", "DISTRIBUTE_BY", "HINT", "KEY_TYPE"),
         *("LATERAL", "LOCK", "NESTED_RELEASE", "NOT_A_CONDITION", "ONLY", "ORDER_BY_IN_SUBQUERY", "QUALIFIED_NAME", "RECURSIVE", "SORT_BY"),
         *("AGGREGATE", "CORRELATION", "SUBQUERY_ABOVE_NOISE", "TYPE_MISMATCH", "WINDOW_FILTER", "WINDOW_FRAME", "WRONG_ARGUMENTS"),
-        *("AMBIGUOUS_COLUMN", "DUPLICATE_ALIAS", "JOIN_CONDITION", "MISPLACED_AGGREGATE", "ORDER_BY_ALL", "QUANTILE", "SYNTAX"),
+        *("AMBIGUOUS_COLUMN", "DUPLICATE_ALIAS", "JOIN_CONDITION", "MISPLACED_AGGREGATE", "ORDER_BY_ALL", "QUANTILE", "RELEASED_JOIN", "SYNTAX"),
         *("UNKNOWN_COLUMN", "UNKNOWN_FUNCTION", "UNKNOWN_OPTION", "UNKNOWN_TABLE"),
     )
 )

@@ -31,13 +31,13 @@ def expression(node: exp.Expr, scope: Scope, clause: str) -> Scalar:
 
 def check(node: exp.Expr, scope: Scope, clause: str) -> None:
     """Refuses a node that cannot stand in a row-wise expression."""
-    wrong = _misplaced(node, clause)
+    wrong = _misplaced(node)
     if wrong is not None:
         code, what, instead = wrong
         raise scope.statement.refuse(code, f"{what} in {clause} is not supported", node, instead)
 
 
-def _misplaced(node: exp.Expr, clause: str) -> tuple[str, str, str] | None:
+def _misplaced(node: exp.Expr) -> tuple[str, str, str] | None:
     """The code of a node that is no row-wise one, what it is, and what to write instead."""
     match node:
         case exp.Exists():
@@ -47,7 +47,7 @@ def _misplaced(node: exp.Expr, clause: str) -> tuple[str, str, str] | None:
         case exp.Query() | exp.Subquery():
             return (
                 "SCALAR_SUBQUERY",
-                "a subquery" if clause == "a list of values" else "a subquery other than one aggregate of all rows",
+                "a subquery other than one aggregate of all rows",
                 "one aggregate of all rows, (SELECT AVG(x) FROM t); or a JOIN on the privacy unit",
             )
         case exp.Window():

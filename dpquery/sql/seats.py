@@ -16,24 +16,17 @@ from dpquery.plan.rel import Join, Lookup, Private
 from dpquery.plan.scalar import Scalar
 from dpquery.sql import keys as grouping
 from dpquery.sql import publicvalues
-from dpquery.sql.correlated import around, correlated
+from dpquery.sql.correlated import Below, around, correlated
 from dpquery.sql.env import Env
-from dpquery.sql.markers import compared, marked, ranked
+from dpquery.sql.markers import marked, ranked
 from dpquery.sql.names import MADE, Scope, Statement
 from dpquery.sql.peruser import is_reduction, outermost
 from dpquery.sql.rowwise import conjunct_nodes
-from dpquery.sql.semi import Read, test_of
+from dpquery.sql.semi import compared, condition_of, reads_outside, test_of
 from dpquery.sql.sides import Bound, Side
+from dpquery.sql.unitvalues import unit_value
 
 Stands = Callable[[exp.Expr], Scalar | None]  # what a subquery stands for; None where it stays
-
-
-class Below(NamedTuple):
-    """Who reads what a subquery holds."""
-
-    tables: publicvalues.From
-    query: publicvalues.Query
-    inner: Read
 
 
 class Clauses(NamedTuple):
@@ -54,7 +47,7 @@ def subqueries(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def is_query(node: exp.Expr) -> bool:
     """Whether the node is a subquery, or a condition on one's rows."""
-    return isinstance(node, exp.Query | exp.Subquery) or test_of(node) is not None or compared(node) is not None
+    return isinstance(node, exp.Query | exp.Subquery) or condition_of(node) is not None
 
 
 def seated(node: exp.Expr, stands: Stands) -> exp.Expr:
@@ -90,7 +83,14 @@ class Seats:
 
     def where(self, node: exp.Expr | None) -> tuple[exp.Expr, ...]:
         """The conditions of WHERE. Those on a subquery's rows that are conditions of their own are no expressions of a row."""
-        return tuple(one if test_of(one) is not None else self.seated(one) for one in conjunct_nodes(node))
+        return tuple(one if self._alone(one) else self.seated(one) for one in conjunct_nodes(node))
+
+    def _alone(self, node: exp.Expr) -> bool:
+        """Whether partners are looked for among the rows themselves. Of public rows that are the same for all the least or greatest says as much."""
+        test = condition_of(node)
+        if test is None or test.sign == "eq" or self.env.lists is None:
+            return test is not None
+        return reads_outside(test.query) or not self.env.lists.open(test.query, self.env)
 
     def clauses(self, given: Clauses) -> Clauses:
         """The clauses, as far as they read rows below the groups: keys, and what is inside aggregates."""
@@ -149,7 +149,7 @@ class Seats:
             self.side, found = marked(self.statement, self.side, test._replace(value=value), scope, self.below.inner, self.below.query)
             return found
         if ranks is not None:
-            self.side, found = ranked(self.statement, self.side, ranks._replace(value=self.seated(ranks.value)), scope, self.below.query)
+            self.side, found = ranked(self.statement, self.side, ranks, self.seated(ranks.node.this), scope, self.below)
             return found
         if self.env.lists is None or self.env.lists.open(node, self.env):
             looked = correlated(self.statement, self.side, node, scope, self.below.tables, self.below.query)
@@ -160,6 +160,9 @@ class Seats:
                 public, column = publicvalues.value(self.statement, node, self.below.tables, self.below.query)
             except Refused as wrong:
                 raise around(self.statement, node, scope, wrong) from None
+        elif (mine := unit_value(self.statement, self.side, node, scope, self.below)) is not None:
+            self.side, found = mine
+            return found
         elif self.env.lists.releases(node, self.env):
             public, column = self.env.lists.value(self.statement, self.side.frame, node, self.env)
         else:

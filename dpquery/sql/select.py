@@ -15,7 +15,7 @@ from dpquery.plan.rel import Compute, Keep
 from dpquery.plan.scalar import Column, Scalar, walk
 from dpquery.sql import byname, literals, peruser, public, publicrows, semi
 from dpquery.sql.chains import chained
-from dpquery.sql.correlated import grouped_around
+from dpquery.sql.correlated import Below, grouped_around
 from dpquery.sql.dialect import parse_view
 from dpquery.sql.env import Env, alias_of, called, named_item
 from dpquery.sql.fields import peek, take
@@ -26,7 +26,7 @@ from dpquery.sql.publicwhere import narrowed, seated_where
 from dpquery.sql.quoting import near_name, written
 from dpquery.sql.rowwise import condition, conjunct_nodes, expression
 from dpquery.sql.scans import scanned
-from dpquery.sql.seats import Below, Clauses, Seats, on
+from dpquery.sql.seats import Clauses, Seats, on
 from dpquery.sql.sides import Bound, Open, Side, as_column
 from dpquery.sql.stacks import stacked
 from dpquery.sql.stars import star, unfolded
@@ -238,8 +238,8 @@ def check_unread(statement: Statement, clause: exp.With | None, env: Env) -> Non
 def kept(statement: Statement, side: Bound, nodes: Sequence[exp.Expr], env: Env, aliases: Mapping[str, exp.Expr] | None = None) -> Bound:
     """The rows for which the conditions of WHERE are true: first those on the row itself, then those on a subquery's rows."""
     scope = Scope(side.frame, statement, aliases or {})
-    tests = _different([test for node in nodes if (test := semi.test_of(node)) is not None], env)
-    predicate = unapplied(side, [condition(node, scope, "WHERE") for node in nodes if semi.test_of(node) is None])
+    tests = _different([test for node in nodes if (test := semi.condition_of(node)) is not None], env)
+    predicate = unapplied(side, [condition(node, scope, "WHERE") for node in nodes if semi.condition_of(node) is None])
     own = side if predicate is None else replace(side, rel=Keep(side.rel, predicate))
     return semi.kept_by(statement, own, tests, scope, lambda query_, outer: _inner(statement, query_, outer, env))
 
@@ -315,7 +315,7 @@ def _below(statement: Statement, env: Env) -> Below:
         inside = env.within(statement, clause)
         return tables(statement, first, joins or (), None if test is None else take(test, "this")[0], inside, node)
 
-    return Below(read, partial(_once, statement, env), partial(_inside, statement, env))
+    return Below(read, partial(_once, statement, env), partial(_inside, statement, env), lambda other: _below(other, env).tables)
 
 
 def _once(statement: Statement, env: Env, node: exp.Expr) -> Side:

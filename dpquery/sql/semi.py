@@ -24,14 +24,24 @@ from dpquery.sql.partners import conjoined, never_null, partnered, tied
 from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, Open, Side, closed, distinct, equality
 
+SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "eq", exp.NEQ: "ne", exp.LT: "lt", exp.LTE: "le", exp.GT: "gt", exp.GTE: "ge"}
+OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
 
 class Test(NamedTuple):
-    """A condition on a subquery's rows: some exist (`value` is None), or one of them equals the value; or the opposite."""
+    """A condition on a subquery's rows: some exist (`value` is None), or `value sign one of them`, which IN says of equal ones; or the opposite."""
 
     node: exp.Expr
     query: exp.Expr
     value: exp.Expr | None
     negated: bool
+    sign: str = "eq"
+
+    @property
+    def word(self) -> str:
+        """The condition's name in the text."""
+        compares = self.node.args.get("expression")
+        return "EXISTS" if self.value is None else "ALL" if isinstance(compares, exp.All) else "ANY" if isinstance(compares, exp.Any) else "IN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +72,27 @@ def test_of(node: exp.Expr) -> Test | None:
         case exp.In(expressions=[exp.Values() as query]):
             take(inner, "this", "expressions")
             return Test(inner, query, inner.this, negated)
-        case exp.EQ(expression=exp.Any(this=exp.Query() | exp.Subquery() as query)):
-            return Test(inner, query, inner.this, negated)
-        case exp.NEQ(expression=exp.All(this=exp.Query() | exp.Subquery() as query)):
-            return Test(inner, query, inner.this, not negated)
         case _:
-            return None
+            found = compared(inner)
+            return None if found is None or found.sign != "eq" else found._replace(negated=found.negated ^ negated)
+
+
+def compared(node: exp.Expr) -> Test | None:
+    """A comparison with ANY or ALL rows of a subquery; ALL is the opposite of the opposite sign with ANY."""
+    inner, negated = node, False
+    while isinstance(inner, exp.Not | exp.Paren):
+        negated ^= isinstance(inner, exp.Not)
+        (inner,) = take(inner, "this")
+    other = inner.args.get("expression") if type(inner) in SIGNS else None
+    if not isinstance(other, exp.Any | exp.All) or not isinstance(other.this, exp.Query | exp.Subquery):
+        return None
+    sign, opposite = SIGNS[type(inner)], isinstance(other, exp.All)
+    return Test(inner, other.this, inner.this, negated ^ opposite, OPPOSITE[sign] if opposite else sign)
+
+
+def condition_of(node: exp.Expr) -> Test | None:
+    """The condition as one on a subquery's rows, whatever compares with them."""
+    return test_of(node) or compared(node)
 
 
 def plain(node: exp.Expr) -> bool:
@@ -90,7 +115,7 @@ def split(nodes: Sequence[exp.Expr], scope: Scope) -> tuple[tuple[exp.Expr, ...]
     """Those of the conditions that read the subquery's own rows alone, and the others."""
     own, across = list[exp.Expr](), list[exp.Expr]()
     for node in nodes:
-        inside = test_of(node) is not None or all(scope.inside(column) for column in node.find_all(exp.Column))
+        inside = condition_of(node) is not None or all(scope.inside(column) for column in node.find_all(exp.Column))
         (own if inside else across).append(node)
     return tuple(own), tuple(across)
 
@@ -113,18 +138,18 @@ def kept_by(statement: Statement, side: Bound, tests: Sequence[Test], scope: Sco
 
 
 def equal_to(statement: Statement, test: Test, inner: Inner, scope: Scope) -> tuple[Scalar, Scalar, Scalar] | None:
-    """`value = the subquery's column`, and both sides of it; None for EXISTS."""
+    """`value sign the subquery's column`, and both sides of it; None for EXISTS."""
     if test.value is None:
         return None
     if isinstance(inner.side, Open) and inner.side.released is not None and not inner.values:
         message = "the type of the released values is not known"
         raise statement.refuse("IN_SUBQUERY", message, test.node, "a subquery of one key, or of one aggregate")
     if len(inner.values) != 1:
-        message = f"IN compares one value with a subquery of {len(inner.values)} columns"
+        message = f"{test.word} compares one value with a subquery of {len(inner.values)} columns"
         raise statement.refuse("IN_SUBQUERY", message, test.node, "a subquery of one column")
     value, other = expression(test.value, scope, "WHERE"), inner.values[0]
     try:
-        return call("eq", value, other), value, other
+        return call(test.sign, value, other), value, other
     except Mismatch as wrong:
         raise statement.refuse(wrong.code, wrong.message, test.node, wrong.instead) from None
 
@@ -159,8 +184,8 @@ def _private(statement: Statement, left: Bound, inner: Inner, right: Bound, test
 
 def null_left(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
     """The refusal of what a NULL of anybody's leaves undecided."""
-    word = "NOT " if test.negated else ""
-    message = f"{word}IN is undecided for every row once the other side holds a NULL, whosever it is"
+    word = "NOT IN" if test.negated and test.word == "IN" else test.word
+    message = f"{word} is undecided for every row once the other side holds a NULL, whosever it is"
     return statement.refuse(
         "NOT_IN_NULLABLE", message, test.node, _instead(statement, left, right, "AND {} in the subquery's WHERE: a person's own rows alone decide")
     )
@@ -184,8 +209,8 @@ def _tied_by_alias(statement: Statement, left: Bound, right: Bound) -> str | Non
 
 def no_tie(statement: Statement, left: Bound, right: Bound, test: Test) -> Refused:
     """The refusal of private rows that nothing compares within the unit."""
-    code, word = ("EXISTS", "EXISTS") if test.value is None else ("IN_SUBQUERY", "IN")
-    message = f"{word} with private rows compares them within the privacy unit only, as a condition of its own (not under OR, not computed)"
+    code = "EXISTS" if test.value is None else "IN_SUBQUERY"
+    message = f"{test.word} with private rows compares them within the privacy unit only, as a condition of its own (not under OR, not computed)"
     return statement.refuse(code, message, test.node, _instead(statement, left, right, "AND {} in the subquery's WHERE"))
 
 

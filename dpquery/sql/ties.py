@@ -50,16 +50,16 @@ def ties(words: Words, inner: Level, outside: int | None = None) -> Ties | None:
     known = {words.word(at) for at in range(inner.clauses[TokenType.FROM], inner.after(TokenType.FROM))}
     pairs, rest = list[tuple[str, str]](), list[str]()
     for start, stop in tests or ():
-        pair = _pair(words, start, stop, known, outside)
-        if pair is None:
+        found = pair(words, start, stop, known, outside)
+        if found is None:
             rest.append(words.cut(start, stop))
         else:
-            pairs.append(pair)
+            pairs.append(found)
     text = f" WHERE {' AND '.join(rest)}" if rest else ""
     return Ties(tuple(pairs), (words.stop(first - 1), words.stop(end - 1), text)) if pairs else None
 
 
-def _pair(words: Words, start: int, stop: int, known: set[str], outside: int | None) -> tuple[str, str] | None:
+def pair(words: Words, start: int, stop: int, known: set[str], outside: int | None) -> tuple[str, str] | None:
     """The own column and the outer one of an equality of two columns."""
     equal = next((at for at in range(start, stop) if words.kind(at) is TokenType.EQ), None)
     sides = [] if equal is None else [(start, equal), (equal + 1, stop)]

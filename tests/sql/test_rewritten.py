@@ -271,31 +271,18 @@ MEANT = [
     ),
     (
         "duckdb",
-        "SELECT COUNT(*) FROM users u WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = u.user_id) > 2",
-        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, COUNT(*) AS n FROM orders o GROUP BY o.user_id) AS s USING (user_id) WHERE s.n > 2",
-    ),
-    (
-        "duckdb",
-        "SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) + 1 FROM orders WHERE user_id = users.user_id AND paid) > 2",
-        "SELECT COUNT(*) FROM users LEFT JOIN (SELECT user_id, COUNT(*) AS n FROM orders WHERE paid GROUP BY user_id) AS s USING (user_id) "
-        "WHERE (COALESCE(s.n, 0) + 1) > 2",
-    ),
-    (
-        "duckdb",
-        "SELECT COUNT(*) FROM users u WHERE NOT (SELECT COUNT(*) FROM orders o WHERE o.user_id = u.user_id) > 2 AND age > 3",
-        "SELECT COUNT(*) FROM users u LEFT JOIN (SELECT o.user_id, COUNT(*) AS n FROM orders o GROUP BY o.user_id) AS s USING (user_id) "
-        "WHERE NOT COALESCE(s.n, 0) > 2 AND age > 3",
-    ),
-    (
-        "duckdb",
-        "SELECT AVG((SELECT SUM(amount) FROM orders o WHERE o.user_id = u.user_id)) FROM users u",
-        "SELECT AVG(s.v) FROM users u LEFT JOIN (SELECT o.user_id, SUM(amount) AS v FROM orders o GROUP BY o.user_id) AS s USING (user_id)",
-    ),
-    (
-        "duckdb",
         "SELECT COUNT(*) FROM users u WHERE age > (SELECT amount FROM orders o WHERE o.user_id = u.user_id)",
-        "SELECT COUNT(*) FROM users u JOIN (SELECT o.user_id, avg(amount) AS v FROM orders o GROUP BY o.user_id) AS s USING (user_id) "
-        "WHERE age > s.v",
+        "SELECT COUNT(*) FROM users u WHERE age > (SELECT avg(amount) FROM orders o WHERE o.user_id = u.user_id)",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users u WHERE city = (SELECT channel FROM orders o WHERE o.user_id = u.user_id)",
+        "SELECT COUNT(*) FROM users u WHERE city = (SELECT max(channel) FROM orders o WHERE o.user_id = u.user_id)",
+    ),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders p WHERE p.channel = o.channel)",
+        "SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders p WHERE o.user_id = p.user_id AND p.channel = o.channel)",
     ),
     (
         "duckdb",
@@ -404,11 +391,30 @@ MEANT = [
 ]
 
 
+MEANT += [
+    ("duckdb", "SELECT COUNT(*) FROM users JOIN orders USING (userid)", "SELECT COUNT(*) FROM users JOIN orders USING (user_id)"),
+    ("duckdb", "SELECT COUNT(*) FROM users AT (TIMESTAMP => now() - INTERVAL 1 DAY) WHERE age > 3", "SELECT COUNT(*) FROM users WHERE age > 3"),
+    ("duckdb", "SELECT COUNT(*) FROM users AT (VERSION => 3) u", "SELECT COUNT(*) FROM users u"),
+    ("bigquery", "SELECT COUNT(*) FROM users FOR SYSTEM_TIME AS OF CURRENT_TIMESTAMP()", "SELECT COUNT(*) FROM users"),
+    (
+        "duckdb",
+        "SELECT COUNT(*) FROM users WHERE age > ANY (SELECT amount FROM orders)",
+        "SELECT COUNT(*) FROM users WHERE age > ANY (SELECT amount FROM orders WHERE users.user_id = orders.user_id)",
+    ),
+]
+
+
 WHICH = "how many values there are, not which"
 SETS = "(SELECT channel, paid, COUNT(*) AS n FROM orders GROUP BY ALL)"
 DIFFERENT = [
     ("SELECT COUNT(*) FROM users WHERE EXISTS (SELECT 1 FROM orders)", "whether there are any at all, as a noisy count tells"),
-    ("SELECT COUNT(*) FROM users WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = users.user_id) = 0", ""),
+    ("SELECT COUNT(*) FROM users u WHERE age > (SELECT amount FROM orders o WHERE o.user_id = u.user_id)", "of the average value"),
+    ("SELECT COUNT(*) FROM users u WHERE city = (SELECT channel FROM orders o WHERE o.user_id = u.user_id)", "of the largest value"),
+    ("SELECT COUNT(*) FROM orders o WHERE amount > (SELECT AVG(amount) FROM orders p WHERE p.channel = o.channel)", "within each unit alone"),
+    (
+        "SELECT COUNT(*) FROM users u WHERE (SELECT COUNT(*) FROM orders o WHERE o.user_id = u.user_id GROUP BY channel) > 2",
+        "of all of its groups at once",
+    ),
     ("SELECT COUNT(*) FROM users u WHERE EXISTS (SELECT 1 FROM orders o WHERE o.amount > u.age)", "within each unit alone"),
     ("SELECT COUNT(*) FROM users TABLESAMPLE 10%", "of all rows"),
     ("SELECT COUNT(*) FROM (SELECT channel FROM orders UNION SELECT country FROM users)", "equal rows counted apart"),

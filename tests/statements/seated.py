@@ -1,4 +1,4 @@
-"""Conditions on a subquery's rows, and values of public tables, within expressions of rows: in keys, FILTER, CASE, under OR."""
+"""Conditions on a subquery's rows, values of public tables and of a unit's own rows, within expressions of rows: in keys, FILTER, CASE, under OR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def tested(g: Grammar, scope: Scope, depth: int) -> Expr:
     """A condition of a row; one in six looks at a subquery."""
     if not g.chance(0.17):
         return condition(g, scope, depth)
-    made = g.random.choice([_private, _private, _public, _public, _ranked, _valued, _looked_up, _rows])(g, scope)
+    made = g.random.choice([_private, _private, _public, _public, _ranked, _ranked_own, _valued, _looked_up, _own_value, _rows])(g, scope)
     if made is None:
         return condition(g, scope, depth)
     return both(g.random.choice(AROUND), BOOLEAN, made, condition(g, scope, 0).whole)
@@ -60,6 +60,29 @@ def _ranked(g: Grammar, scope: Scope) -> Expr | None:
     more = [condition(g, right.cols, 0)] if g.chance(0.5) else []
     sign = g.random.choice(["< ANY", "<= ALL", "> ANY", ">= ALL", "<> ANY", "= ALL"])
     return both(f"{{0}} {sign} {{1}}", BOOLEAN, g.read(pair[0]), query_of(g, right, g.read(pair[1]), more))
+
+
+def _ranked_own(g: Grammar, scope: Scope) -> Expr | None:
+    """The same of rows of the same unit."""
+    cols, right = outer(scope), relation(g, g.random.choice([0, 0, 1]))
+    pair, like = tie(g, cols, right), pair_of(g, cols, right)
+    if pair is None or like is None or like[0].type.kind is Kind.BOOLEAN:
+        return None
+    more = [condition(g, right.cols if g.chance(0.7) else cols, 0)] if g.chance(0.4) else []
+    sign = g.random.choice(["< ANY", "<= ALL", "> ANY", ">= ALL", "<> ANY", "= ALL"])
+    return both(f"{{0}} {sign} {{1}}", BOOLEAN, g.read(like[0]), query_of(g, right, g.read(like[1]), [equal(g, pair), *more]))
+
+
+def _own_value(g: Grammar, scope: Scope) -> Expr | None:
+    """A comparison with one aggregate of rows of the same unit, however they are compared besides."""
+    cols, right = outer(scope), relation(g, g.random.choice([0, 0, 1]))
+    pair, value = tie(g, cols, right), g.col(right.cols, *NUMERIC)
+    if pair is None or value is None:
+        return None
+    more = [condition(g, right.cols if g.chance(0.4) else (*cols, *right.cols), 0)] if g.chance(0.6) else []
+    item = both(f"{g.random.choice(['min', 'MAX', 'count'])}({{0}})", value.type, value) if g.chance(0.6) else Expr("count(*)", "count(*)", INTEGER)
+    sign = g.random.choice(["<", ">=", "=", "IS DISTINCT FROM"])
+    return both(f"{{0}} {sign} {{1}}", BOOLEAN, number(g, scope, 0), query_of(g, right, item, [equal(g, pair), *more]))
 
 
 def _valued(g: Grammar, scope: Scope) -> Expr | None:
