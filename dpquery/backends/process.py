@@ -26,16 +26,20 @@ SAID: Mapping[str, tuple[str, str]] = {
     "ENGINE_TIMEOUT": ("the query ran into the time limit", "ask for less: fewer joins, a narrower filter; or the owner raises `limits.timeout`"),
     "ENGINE_MEMORY": ("the query ran into the memory limit", "ask for less: fewer joins, fewer groups; or the owner raises `limits.memory`"),
     "ENGINE_FAILED": ("the engine failed", "ask again; if it fails again, report it to the data owner"),
+    "ENGINE_START": (
+        f"the engine did not start within {START:g} seconds",
+        "ask again when the machine is less busy: the statement is not at fault; if it happens again, the machine has too little memory",
+    ),
     "DATA_LOCKED": ("the database is open for writing elsewhere", "close the program that writes to it, then ask again"),
     "DATA_UNREADABLE": ("the data cannot be read as what the schema says it is", "the data owner runs `dpquery check`"),
 }
 
 
 def fault(code: str) -> Fault:
-    """The Fault of a code, in constant words."""
+    """The Fault of a code, in constant words; an engine that starts too late has failed, and says that it was time."""
     known = code if code in SAID else "ENGINE_FAILED"
     message, instead = SAID[known]
-    return Fault(known, message, instead=instead)
+    return Fault("ENGINE_FAILED" if known == "ENGINE_START" else known, message, instead=instead)
 
 
 class _Replied(Exception):
@@ -71,7 +75,7 @@ class Worker:
         """The body of the reply. A Fault where it cannot be had; after most, the worker is gone."""
         try:
             if not self._ready:
-                self._receive(START, "ENGINE_FAILED")
+                self._receive(START, "ENGINE_START")
                 self._ready = True
             self._send({**request, "timeout": timeout})
             return self._receive(None if timeout is None else timeout + GRACE)

@@ -23,6 +23,9 @@ SPENDING: Final = ("epsilon_budget", "delta_budget", "max_epsilon_per_query", "d
 INSTEAD: Final = "a file with BigQuery's privacy_policy JSON, or with Snowflake's CREATE PRIVACY POLICY and ALTER TABLE .. SET PRIVACY DOMAIN"
 
 
+WINDOWS = {"never": 0, "daily": 1, "weekly": 7, "monthly": 31, "yearly": 366}  # in days, of calendars' units the longest
+
+
 @dataclass(slots=True)
 class Column:
     """What was said of a column; each piece as YAML text."""
@@ -44,6 +47,7 @@ class Policy:
     query_delta: str | None = None
     groups: str | None = None
     minimum: str | None = None
+    period: int = 0  # days after which the cap of the analysts begins anew; 0: never
     tables: dict[str, dict[str, Column]] = field(default_factory=dict)
     public: dict[str, set[str]] = field(default_factory=dict)
     spelled: dict[tuple[str, ...], str] = field(default_factory=dict)  # names of tables, and of columns within them, by their lower case
@@ -72,7 +76,7 @@ def imported(text: str) -> str:
         raise SchemaError("BAD_POLICY", "the file is too long to be a policy", instead=INSTEAD)
     found = Policy()
     if text.lstrip().startswith("{"):
-        _bigquery(_json(text), "TODO", found)
+        _bigquery(*_resource(text), found)
     else:
         _sql(text, found)
     if found.unit is None and not found.tables and found.epsilon is None and found.minimum is None:
@@ -90,8 +94,10 @@ def _sql(text: str, found: Policy) -> None:
                 _spent(one, limits, found)
             case Way():
                 ways.append(one)
+            case Entity(columns=(column,)):
+                found.owned(one.table, column)
             case Entity():
-                found.owned(one.table, one.column)
+                _composite(one, found)
             case Domain():
                 _domain(one, found)
             case _:
@@ -100,7 +106,31 @@ def _sql(text: str, found: Policy) -> None:
     _told_apart(ways, found)
 
 
+def _composite(entity: Entity, found: Policy) -> None:
+    """Several columns name the unit together: here one has to, which only the owner can add."""
+    table = found.column(entity.table, entity.columns[0])[0]
+    keys = " and ".join(found.column(entity.table, name)[1] for name in entity.columns)
+    found.notes.append(f"{table}: the entity key {keys} has several columns; add one to the data that holds them together, and name it as the unit")
+
+
+def _resource(text: str) -> tuple[Mapping[str, Any], str]:
+    """The policy, and the table that the REST interface's resource around it names."""
+    content = _parsed(text)
+    named = content.get("table_reference")
+    table = named.get("table_id") if isinstance(named, dict) else None
+    return _inner(content), table if isinstance(table, str) and table else "TODO"
+
+
 def _json(text: str) -> Mapping[str, Any]:
+    return _inner(_parsed(text))
+
+
+def _inner(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    inner = content.get("privacy_policy", content)
+    return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
+
+
+def _parsed(text: str) -> Mapping[str, Any]:
     try:
         content = json.loads(text.replace('\\"', '"') if text.lstrip().startswith('{\\"') else text, parse_float=Decimal, object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -111,8 +141,7 @@ def _json(text: str) -> Mapping[str, Any]:
         content = _snake(content)
     except RecursionError:
         raise SchemaError("BAD_POLICY", "the privacy policy is nested too deeply", instead=INSTEAD) from None
-    inner = content.get("privacy_policy", content)
-    return _json(inner) if isinstance(inner, str) else inner if isinstance(inner, dict) else {}
+    return content
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -215,7 +244,7 @@ def _whole(content: Mapping[str, Any], name: str) -> str | None:
 def _spent(one: Spent, limits: list[str], found: Policy) -> None:
     match one.name:
         case "BUDGET_WINDOW":
-            found.notes.append(f"BUDGET_WINDOW {one.value} has no counterpart: the budget here is for the life of the data")
+            _window(one.value, found)
         case _ if one.name not in SPENT:
             found.notes.append(f"{one.name[:60]} {one.value[:60]} is not known here, and is not read")
         case _ if not is_number(one.value):
@@ -225,6 +254,18 @@ def _spent(one: Spent, limits: list[str], found: Policy) -> None:
         case _:
             _strictest(found, "most", one.value, min)
             found.notes.append(f"MAX_BUDGET_PER_AGGREGATE {one.value} bounds each aggregate there, max_epsilon the whole statement here")
+
+
+def _window(value: str, found: Policy) -> None:
+    """A budget that begins anew: the cap of the analysts does, within the data set's own, which is for good."""
+    days = WINDOWS.get(value.strip("'").lower())
+    if days is None:
+        found.notes.append(f"BUDGET_WINDOW {value} is not known here, and is not read: the budget is for the life of the data")
+    elif days:
+        found.period = max(days, found.period)
+        found.notes.append(
+            f"BUDGET_WINDOW {value} is analysts.default.period; budget is for the life of the data: raise it to as many windows as there are"
+        )
 
 
 def _limited(limits: list[str], found: Policy) -> None:
@@ -279,7 +320,10 @@ def _lines(found: Policy) -> Iterator[str]:
     yield "source: {engine: duckdb, path: TODO}"
     yield f"privacy_unit: {_column_name(*found.unit) if found.unit and '.' not in ''.join(found.unit) else 'TODO'}"
     yield "adjacency: add_remove"
-    yield f"budget: {{epsilon: {found.epsilon or 'TODO'}, delta: {found.delta or ('TODO' if found.query_delta else '0')}}}"
+    caps = f"epsilon: {found.epsilon or 'TODO'}, delta: {found.delta or ('TODO' if found.query_delta else '0')}"
+    yield f"budget: {{{caps}}}"
+    if found.period and found.epsilon:
+        yield f"analysts: {{default: {{{caps}, period: {found.period}d}}}}"
     yield f"per_query: {{epsilon: TODO, max_epsilon: {found.most or 'TODO'}, delta: {found.query_delta or '0'}}}"
     if found.minimum:
         yield f"min_units_per_group: {found.minimum}"

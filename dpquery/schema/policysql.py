@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+MOST_KEYS: Final = 16  # columns of one entity key
 SPENT: Final = ("BUDGET_LIMIT", "MAX_BUDGET_PER_AGGREGATE", "BUDGET_WINDOW")
 
 # Each token ends where it ends, or with the text: what is left open is never looked at from a second place.
@@ -58,10 +59,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """The column that names whose a row is."""
+    """The columns that name whose a row is."""
 
     table: str
-    column: str
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,8 @@ def said(text: str) -> Iterator[Said]:
                 table = _named(tokens, words, i + 1)
             case word if word in SPENT and words[i + 1 : i + 2] == ["=>"]:
                 yield from (Spent(word, value) for value in _value(tokens, i + 2))
-            case "ENTITY" if table is not None and words[i + 1 : i + 3] == ["KEY", "("] and words[i + 4 : i + 5] == [")"]:
-                yield Entity(table, _last(tokens[i + 3].text))
+            case "ENTITY" if table is not None and words[i + 1 : i + 3] == ["KEY", "("]:
+                yield from _entity(table, tokens[i + 3 : i + 3 + 2 * MOST_KEYS])
             case "SET" if table is not None and i and words[i + 1 : i + 3] == ["PRIVACY", "DOMAIN"] and tokens[i - 1].kind == "name":
                 kind, (values, ends) = words[i + 3] if i + 3 < len(words) else "", _values(tokens, words, i + 3)
                 yield from (Domain(table, _last(tokens[i - 1].text), kind, tuple(one)) for one in values)
@@ -126,6 +127,14 @@ def _named(tokens: Sequence[Token], words: Sequence[str], at: int) -> str | None
     while words[at : at + 1] and words[at] in ("IF", "NOT", "EXISTS"):
         at += 1
     return _last(tokens[at].text) if at < len(tokens) and tokens[at].kind == "name" else None
+
+
+def _entity(table: str, tokens: Sequence[Token]) -> Iterator[Entity]:
+    """The columns of an entity key up to its closing bracket; nothing where it is not closed."""
+    end = next((at for at, token in enumerate(tokens) if token.kind == "mark" and token.text == ")"), None)
+    names = [] if end is None else [_last(token.text) for token in tokens[:end] if token.kind == "name"]
+    if names and end == 2 * len(names) - 1:
+        yield Entity(table, tuple(names))
 
 
 def _value(tokens: Sequence[Token], at: int) -> list[str]:

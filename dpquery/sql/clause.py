@@ -133,9 +133,10 @@ class Cutter:
         while self._kind(index) is not TokenType.R_PAREN:
             if self._kind(index + 1) is not TokenType.EQ:
                 raise self._refused("SYNTAX", "OPTIONS holds name = value, separated by commas", index)
+            named = index
             option, index = self._value(index)
             if option.name in (other.name for other in found):
-                raise self._refused("DUPLICATE_OPTION", f"{option.name} is given twice", index - 1, "it once")
+                raise self._refused("DUPLICATE_OPTION", f"{option.name} is given twice", named, "it once")
             found.append(option)
             if self._kind(index) is TokenType.COMMA:
                 index += 1

@@ -15,7 +15,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from dpquery.errors import Position, Refused
-from dpquery.sql import abroad, dollars, indexed, namedwindows, parameters, quantiles, rowvalues, shorthand
+from dpquery.sql import abroad, borrowed, dollars, indexed, namedwindows, parameters, quantiles, rowvalues, shorthand
 from dpquery.sql.clause import CLOSING, NAMES, OPENING, Cutter, Option, where
 from dpquery.sql.parameters import Given
 from dpquery.sql.refuse import near
@@ -63,6 +63,7 @@ def parse(text: str, dialect: str = "duckdb", given: Given | None = None) -> Par
     clauses, named, rest = Cutter(text, tokens, marks).cut()
     tree = parameters.bound(namedwindows.spelled_out(_tree(text, rowvalues.called(rest), reader), text), marks, text)
     shorthand.spelled_out(tree, text, dialect.lower())
+    borrowed.written_out(tree, dialect.lower())
     rephrased(tree, dialect.lower(), text)
     abroad.check(tree, dialect.lower(), text)
     return Parsed(text, quantiles.located(indexed.placed(tree, first), rest), clauses, named)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import TokenType
 
 from dpquery.sql.edited import Change, Place, Remarked, left_out_behind, put
-from dpquery.sql.editedgroups import PICKED, TAIL, arguments, binned, cased, frequent, item, key_added, picked, unpivoted
+from dpquery.sql.editedgroups import PICKED, TAIL, arguments, binned, cased, frequent, item, key_added, picked, summarized, unpivoted
 from dpquery.sql.editedoptions import name_put
 from dpquery.sql.words import Words
 
@@ -35,10 +35,8 @@ WITHIN: Mapping[str, tuple[str, str]] = {
 ORDERED = re.compile(r"\s+ORDER\s+BY\b.*", re.IGNORECASE | re.DOTALL)
 BOTH = "{0} IS NOT NULL AND {1} IS NOT NULL"
 OTHERS: Mapping[str, str] = {
-    "BOOL_OR": "COUNT(*) FILTER (WHERE {0})",
-    "LOGICAL_OR": "COUNT(*) FILTER (WHERE {0})",
-    "BOOL_AND": "COUNT(*) FILTER (WHERE NOT ({0}))",
-    "LOGICAL_AND": "COUNT(*) FILTER (WHERE NOT ({0}))",
+    **dict.fromkeys(("BOOL_OR", "BOOLOR_AGG", "LOGICAL_OR", "SOME", "ANY"), "COUNT(*) FILTER (WHERE {0})"),
+    **dict.fromkeys(("BOOL_AND", "BOOLAND_AGG", "LOGICAL_AND", "EVERY"), "COUNT(*) FILTER (WHERE NOT ({0}))"),
     "BIT_AND": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "BIT_OR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "BIT_XOR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
@@ -167,6 +165,48 @@ def moment(place: Place) -> Iterator[Remarked]:
         yield Remarked(text, "dates or numbers, not texts")
 
 
+WRITTEN: Mapping[str, tuple[str, str]] = {
+    "GEOMETRIC_MEAN": ("EXP(AVG(LN({0}), bounds => 'auto'))", "of values above 0, their bounds chosen from the data, out of the same price"),
+    "AGE": ("date_diff('day', {1}, {0})", "in days"),
+    "MONTHS_BETWEEN": ("date_diff('month', {1}, {0})", "in months that begin in between"),
+}
+"""What says the same, or nearly, as a function that is not known."""
+MAPS = ("MAP_AGG", "OBJECT_AGG", "JSON_OBJECT_AGG", "JSONB_OBJECT_AGG", "MULTIMAP_AGG", "JSON_OBJECTAGG")
+SIZED = re.compile(
+    r"\b(?:cardinality|array_length|array_size|size|len|length)\s*\(\s*(?:array_agg|list|set_agg|array_unique_agg|collect_set|collect_list)\s*\("
+    r"\s*(?P<distinct>DISTINCT\s+)?(?P<x>[\w.\"`]+)\s*\)\s*(?:,\s*1\s*)?\)",
+    re.IGNORECASE,
+)
+
+
+def written_out(place: Place) -> Iterator[Remarked]:
+    """A function that is not known in words that are."""
+    template, differs = WRITTEN.get(place.words.word(place.index), ("", ""))
+    found = arguments(place.words, place.index)
+    if template and found is not None and len(found[0]) > ("{1}" in template):
+        for text in call_put(place, template):
+            yield Remarked(text, differs)
+
+
+def by_key(place: Place) -> Iterator[Remarked]:
+    """A map of values by keys as a row for each key, with the sum of its values."""
+    found, level, words = arguments(place.words, place.index), place.level, place.words
+    if words.word(place.index) in MAPS and found is not None and len(found[0]) == 2 and level is not None:
+        shown, (key, value) = item(place, level, found[1]), found[0]
+        if shown is not None:
+            text = words.with_edits((shown[0], shown[1], f"{key}, SUM({value}) AS total"), key_added(words, level, key))
+            yield Remarked(text, "one row for each key, with the sum of its values")
+
+
+def sized(place: Place) -> Iterator[Remarked]:
+    """How many values there are, in place of the size of a list of them."""
+    for found in SIZED.finditer(place.text):
+        if found.start() <= place.offset < found.end():
+            unique = found["distinct"] or re.search(r"set_agg|unique|collect_set", found.group(), re.IGNORECASE)
+            text = f"COUNT({'DISTINCT ' if unique else ''}{found['x']})"
+            yield Remarked(place.text[: found.start()] + text + place.text[found.end() :], "NULL is not counted")
+
+
 def inside_left_out(*kinds: TokenType) -> Change:
     """The call without what follows one of these words in its brackets."""
 
@@ -268,20 +308,23 @@ def days_counted(place: Place) -> Iterator[Remarked]:
 
 
 EDITS: dict[str, tuple[Change, ...]] = {
-    "AGGREGATE": (nearest,),
-    **dict.fromkeys(("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest, of_each("ENTROPY"))),
-    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (nearest, picked, binned, frequent, by_median, grouped)),
+    "AGGREGATE": (nearest, written_out),
+    **dict.fromkeys(
+        ("BIT_AGGREGATE", "BOOLEAN_AGGREGATE", "CORRELATION", "VARIANCE"), (nearest, of_each("ENTROPY", "KURTOSIS", "KURTOSIS_POP", "SKEWNESS"))
+    ),
+    **dict.fromkeys(("ANY_VALUE", "ARRAY_AGG"), (sized, nearest, picked, binned, frequent, by_median, grouped)),
     "PIVOT": (cased,),
-    "NOT_A_SELECT": (unpivoted,),
+    "NOT_A_SELECT": (unpivoted, summarized),
     **dict.fromkeys(("STRING_AGG", "MODE"), (grouped,)),
     "MIN_MAX": (nearly, extremes),
     "MISSING_BOUNDS": (bounded,),
-    "AGGREGATE_IN_SUBQUERY": (within,),
+    "AGGREGATE_IN_SUBQUERY": (sized, within),
     "AGGREGATE_CLAUSE": (inside_left_out(TokenType.LIMIT, TokenType.HAVING),),
     "AGGREGATE_ORDER_BY": (unordered,),
     "DISTINCT_AGGREGATE": (distinct_left_out,),
     "TYPE_MISMATCH": (truth, days_counted, texts_counted, of_each(*SPREADS)),
-    "UNKNOWN_FUNCTION": (name_put, moment),
+    "UNKNOWN_FUNCTION": (name_put, moment, written_out, by_key),
+    "FUNCTION_ABOVE_NOISE": (sized,),
     "WRONG_ARGUMENTS": (both_counted,),
     "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),
     "QUANTILE": (percent,),

@@ -131,6 +131,13 @@ def cased(place: Place) -> Iterator[str]:
     yield f"{place.text[: found.start()]}SELECT {', '.join(by + shown)} FROM {found['of']}{keys}"
 
 
+def summarized(place: Place) -> Iterator[Remarked]:
+    """SUMMARIZE, DESCRIBE and SHOW of a table as how many rows it has."""
+    found = re.fullmatch(r"\s*(?:SUMMARIZE|DESCRIBE|DESC|SHOW|TABLE)\s+(?:TABLE\s+)?(\w+)\s*;?\s*", place.text, re.IGNORECASE)
+    if found is not None:
+        yield Remarked(f"SELECT COUNT(*) FROM {found[1]}", "how many rows there are; `dpquery tables` has the columns and their bounds")
+
+
 def unpivoted(place: Place) -> Iterator[str]:
     """PIVOT as a statement: one row for each value in place of one column."""
     found = STATEMENT.match(place.text)

@@ -197,6 +197,10 @@ def alias_put(place: Place) -> Iterator[str]:
     words, name = place.words, place.words.word(place.index).lower()
     if name.isidentifier() and words.kind(place.index + 1) in (None, TokenType.COMMA, TokenType.WHERE, TokenType.R_PAREN, TokenType.JOIN):
         yield words.with_edits((words.stop(place.index), words.stop(place.index), f" AS {name}_2"))
+    alias = place.index + 1 + (words.kind(place.index + 1) is TokenType.ALIAS)
+    read = any(words.word(at) == words.word(alias) and words.kind(at + 1) is TokenType.DOT for at in range(len(words.tokens)))
+    if not read and f"called {words.word(alias).lower()!r}" in place.refused.message.lower():  # which of both is meant is never asked
+        yield words.with_edits((words.stop(alias), words.stop(alias), "_2"))
 
 
 def alias_list_left_out(place: Place) -> Iterator[str]:

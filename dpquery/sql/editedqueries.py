@@ -88,6 +88,26 @@ def _numbered(keys: list[str], terms: list[str]) -> str:
     return f"row_number() OVER (PARTITION BY {', '.join(keys)}{order})"
 
 
+def not_first(place: Place) -> Iterator[Remarked]:
+    """All rows in place of the first of each key."""
+    level, words = place.level, place.words
+    close = words.closing(level.start + 3) if level is not None and words.kind(level.start + 2) is TokenType.ON else None
+    if level is not None and close is not None and words.opening(level.start) is None:
+        yield Remarked(words.with_edits((words.begin(level.start + 1), words.begin(close + 1), "")), "of all rows, not of the first of each")
+
+
+def chosen_counted(place: Place) -> Iterator[Remarked]:
+    """How many rows QUALIFY chooses within units, in place of these rows."""
+    level, words = place.level, place.words
+    if level is None or TokenType.QUALIFY not in level.clauses or words.opening(level.start) is not None or level.end != len(words.tokens):
+        return
+    first, tail = words.items(level)[0][0], _tail(words, level)
+    if words.word(first - 1) == "SELECT":  # no clause of privacy, no DISTINCT
+        start, stop = words.begin(first), tail[0]
+        text = f"COUNT(*) AS n FROM (SELECT {place.text[start:stop]}) AS chosen"
+        yield Remarked(words.with_edits((start, words.stop(level.end - 1), text)), "how many such rows there are, not which")
+
+
 def limited(place: Place) -> Iterator[Remarked]:
     """The first rows of each unit in place of the first of all; without an order, all rows."""
     level, words, unit = place.level, place.words, UNIT.search(place.instead)
@@ -228,7 +248,8 @@ def folded(aggregate: str) -> Change:
 
 EDITS: dict[str, tuple[Change, ...]] = {
     "RAW_ROWS": (aggregated,),
-    "DISTINCT_ON": (first_of_unit,),
+    "DISTINCT_ON": (first_of_unit, not_first),
+    "WINDOW": (chosen_counted,),
     "LIMIT_IN_SUBQUERY": (limited,),
     "GROUP_BY_IN_SUBQUERY": (keyed(TokenType.GROUP_BY, " in GROUP BY"),),
     "DISTINCT_IN_SUBQUERY": (keyed(TokenType.DISTINCT, " in SELECT"),),

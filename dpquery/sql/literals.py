@@ -35,14 +35,26 @@ def values(statement: Statement, node: exp.Values) -> Open:
 
 
 def unnested(statement: Statement, node: exp.Unnest) -> Open:
-    """UNNEST([..]): one column."""
+    """UNNEST([..]), UNNEST(generate_series(1, 3)): one column."""
     lists = take(node, "expressions", "alias")[0]
+    if len(lists) == 1 and isinstance(lists[0], exp.GenerateSeries | exp.GenerateDateArray):
+        return _spread(statement, lists[0])
     if len(lists) != 1 or not isinstance(lists[0], exp.Array):
         raise statement.refuse("UNNEST", "UNNEST in FROM takes one list of literals", node, "(SELECT 1 AS x UNION ALL SELECT 2) AS t")
     items = argument(lists[0], "expressions") or []
     if not items:
         raise statement.refuse("UNNEST", "UNNEST of an empty list has no rows and no type", node, "(SELECT 1 AS x UNION ALL SELECT 2) AS t")
     return _listed(statement, node, [[item] for item in items], ["unnest"])
+
+
+def _spread(statement: Statement, node: exp.GenerateSeries | exp.GenerateDateArray) -> Open:
+    """A series as UNNEST has it; one of dates is GENERATE_DATE_ARRAY's."""
+    if isinstance(node, exp.GenerateSeries):
+        return series(statement, node, "unnest")
+    start, end, step = take(node, "start", "end", "step")
+    ends = tuple(exp.cast(one, "DATE") if isinstance(one, exp.Literal) and one.is_string else one for one in (start, end))
+    by = exp.Interval(this=exp.Literal.string("1"), unit=exp.Var(this="DAY")) if step is None else step
+    return _moments(statement, node, "generate_series", (ends[0], ends[1]), by, DATE)
 
 
 def _listed(statement: Statement, node: exp.Expr, rows: Sequence[Sequence[exp.Expr]], names: Sequence[str]) -> Open:
@@ -91,7 +103,7 @@ def _open(sql: str, made: Sequence[Column], most: int) -> Open:
 # ---- range and generate_series -------------------------------------------------------------------------------------------------------
 
 
-def series(statement: Statement, node: exp.GenerateSeries) -> Open:
+def series(statement: Statement, node: exp.GenerateSeries, called: str | None = None) -> Open:
     """range(..) without its end, generate_series(..) with it: whole numbers, or days and months from a date on."""
     start, end, step, exclusive = take(node, "start", "end", "step", "is_end_exclusive")
     name = "range" if exclusive else "generate_series"
@@ -104,22 +116,26 @@ def series(statement: Statement, node: exp.GenerateSeries) -> Open:
     found = range(first, last if exclusive else last + (1 if by > 0 else -1), by)
     if len(found) > MOST:
         _refused(statement, node, f"{name} of more than {MOST:,} rows")
-    column = Column(next(statement.ids), name, INTEGER)
+    column = Column(next(statement.ids), called or name, INTEGER)
     return _open(f"SELECT CAST(s AS BIGINT) AS c0 FROM range({found.start}, {found.stop}, {found.step}) AS g(s)", [column], len(found))
 
 
-def _moments(statement: Statement, node: exp.Expr, name: str, ends: tuple[exp.Expr, exp.Expr], step: exp.Interval) -> Open:
-    """Moments from a literal date or time on, by a literal interval."""
+def _moments(statement: Statement, node: exp.Expr, name: str, ends: tuple[exp.Expr, exp.Expr], step: exp.Interval, kind: Type = TIMESTAMP) -> Open:
+    """Moments from a literal date or time on, by a literal interval; or dates."""
     first, last = (_moment(statement, node, end) for end in ends)
-    this, unit = take(step, "this", "unit")
+    this, unit = take(step, "this", "unit") if isinstance(step, exp.Interval) else (None, "")
     number, word = this.name if isinstance(this, exp.Literal) else "", str(unit).upper().removesuffix("S")
     if not number.isdigit() or not number.isascii() or not 0 < int(number[:7]) < 10**6 or word not in DAYS:
         _refused(statement, node, "a step of so many days, weeks, months or years is wanted")
     if (last - first).days > MOST * int(number) * DAYS[word]:
         _refused(statement, node, f"{name} of more than {MOST:,} rows")
-    column = Column(next(statement.ids), name, TIMESTAMP)
+    column = Column(next(statement.ids), name, kind)
     given = f"TIMESTAMP '{first.isoformat(' ')}', TIMESTAMP '{last.isoformat(' ')}', INTERVAL {int(number)} {word}"
-    return _open(f"SELECT CAST(s AS TIMESTAMP) AS c0 FROM {name}({given}) AS g(s)", [column], (last - first).days // (int(number) * DAYS[word]) + 1)
+    return _open(
+        f"SELECT CAST(s AS {'DATE' if kind == DATE else 'TIMESTAMP'}) AS c0 FROM {name}({given}) AS g(s)",
+        [column],
+        (last - first).days // (int(number) * DAYS[word]) + 1,
+    )
 
 
 def _moment(statement: Statement, node: exp.Expr, end: exp.Expr) -> datetime.datetime:

@@ -16,6 +16,10 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "STAR_LIKE": ("LIKE", r"I?LIKE|SIMILAR\s+TO"),
     "RECURSIVE": ("WITH", r"RECURSIVE"),
     "SELECT_INTO": ("INTO", r"INTO"),
+    "SELECT_KIND": ("SELECT AS", r"AS\s+(?:STRUCT|VALUE)"),
+    "CUBE": ("CUBE", r"CUBE"),
+    "ROLLUP": ("ROLLUP", r"ROLLUP"),
+    "GROUPING_SETS": ("GROUPING SETS", r"GROUPING\s+SETS"),
 }
 """By code: how a message about the clause starts, and the clause's word."""
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)

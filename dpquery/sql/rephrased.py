@@ -238,6 +238,9 @@ def _exploded(node: exp.Expr) -> exp.Expr:
 
 def _listed(lateral: exp.Expr) -> exp.Expr | None:
     call, alias = lateral.this, argument(lateral, "alias")
+    if isinstance(call, exp.Explode) and isinstance(call.this, exp.GenerateSeries | exp.GenerateDateArray) and isinstance(alias, exp.TableAlias):
+        named = exp.TableAlias(this=argument(alias, "this"), columns=argument(alias, "columns") or [exp.to_identifier("col")])
+        return exp.Unnest(expressions=[call.this], alias=named)
     items = call.this.expressions if isinstance(call, exp.Explode | exp.Posexplode) and isinstance(call.this, exp.Array) else []
     if not items or call.expressions or not argument(lateral, "view") or call.find(exp.Column) is not None or not isinstance(alias, exp.TableAlias):
         return None

@@ -92,6 +92,7 @@ def test_an_engine_that_starts_too_late_is_not_the_questions_fault(shop: Schema,
     with pytest.raises(Fault) as late:
         ask(opened(shop), "SELECT 1")
     assert (late.value.code, str(late.value.instead).startswith("ask again")) == ("ENGINE_FAILED", True)
+    assert late.value.message == "the engine did not start within 30 seconds"
 
 
 def test_memory_is_limited_by_the_engine(tmp_path: Path, opened: Opened) -> None:

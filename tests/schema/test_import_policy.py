@@ -58,7 +58,7 @@ def test_bigquerys_policy_as_json_names_no_table() -> None:
 
 def test_snowflakes_policies_and_domains(tmp_path: Path) -> None:
     text = imported(SNOWFLAKE)
-    assert "'Weekly' has no counterpart" in text
+    assert "BUDGET_WINDOW 'Weekly' is analysts.default.period" in text
     found = read(filled(text, tmp_path))
     columns = found.tables["visits"].columns
     assert (columns["age"].lower, columns["age"].upper) == (0, 120)
@@ -66,6 +66,30 @@ def test_snowflakes_policies_and_domains(tmp_path: Path) -> None:
     assert found.tables["visits"].unit == "user_id"
     assert found.tables["plans"].public
     assert found.budget.epsilon == 300
+    assert (found.analysts["default"].epsilon, found.analysts["default"].period) == (300, 7)
+
+
+@pytest.mark.parametrize(("window", "days"), [("'Never'", None), ("'Monthly'", 31), ("'yearly'", 366), ("'Fortnightly'", None)])
+def test_a_window_of_the_budget_is_the_analysts_period(window: str, days: int | None, tmp_path: Path) -> None:
+    text = imported(SNOWFLAKE.replace("'Weekly'", window))
+    assert ("is not known here" in text) == (window == "'Fortnightly'")
+    analysts = read(filled(text, tmp_path)).analysts
+    assert [one.period for one in analysts.values()] == ([None] if days is None else [days])
+
+
+def test_a_composite_entity_key_is_the_owners_to_join(tmp_path: Path) -> None:
+    text = imported("ALTER TABLE t ADD PRIVACY POLICY p ENTITY KEY (country, Id); ALTER TABLE u ADD PRIVACY POLICY p ENTITY KEY (id, ;")
+    assert "t: the entity key country and Id has several columns" in text
+    assert "privacy_unit: TODO\n" in text
+    assert "unit: TODO\n    columns:\n      country: {type: TODO}\n      Id: {type: TODO}\n" in text
+    assert "  u:" not in text
+
+
+def test_bigquerys_resource_names_its_table() -> None:
+    policy = {"differentialPrivacyPolicy": {"privacyUnitColumn": "user_id", "epsilonBudget": 3}}
+    resource = {"tableReference": {"projectId": "p", "datasetId": "d", "tableId": "visits"}, "privacyPolicy": policy}
+    assert "privacy_unit: visits.user_id\n" in imported(json.dumps(resource))
+    assert "privacy_unit: TODO.user_id\n" in imported(json.dumps({**resource, "tableReference": {"tableId": 3}})).replace('"', "")
 
 
 @pytest.mark.parametrize(

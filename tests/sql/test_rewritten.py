@@ -442,6 +442,21 @@ DIFFERENT = [
     ("SELECT channel, COUNT(*) FROM orders GROUP BY channel LIMIT -1", "10 is a placeholder for your own number"),
     ("SELECT NUMERIC_HISTOGRAM(10, amount) FROM orders", "0 and 100 are placeholders for your own ends"),
     ("SELECT KURTOSIS(amount) FROM orders", "the variance"),
+    ("SELECT KURTOSIS(channel) FROM orders", "how many there are of each"),
+    (
+        "SELECT DISTINCT ON (channel) channel, amount FROM orders ORDER BY channel, day",
+        "of all rows, not of the first of each; of all rows, not row by row",
+    ),
+    (
+        "SELECT user_id, amount FROM orders QUALIFY ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY day DESC) = 1",
+        "how many such rows there are, not which",
+    ),
+    ("SELECT map_agg(channel, amount) AS m FROM orders", "one row for each key, with the sum of its values"),
+    ("SELECT geometric_mean(amount) FROM orders", "of values above 0, their bounds chosen from the data, out of the same price"),
+    ("SELECT len(list(DISTINCT channel)) FROM orders", "NULL is not counted"),
+    ("SELECT AVG(n) FROM (SELECT user_id, array_length(array_agg(channel), 1) AS n FROM orders GROUP BY user_id)", "NULL is not counted"),
+    ("SUMMARIZE orders", "how many rows there are; `dpquery tables` has the columns and their bounds"),
+    ("SELECT boolor_agg(paid) FROM orders", "for how many rows, not whether for any or all"),
     ("SELECT SUM(channel) FROM orders", "how many there are, which add up to nothing"),
     ("SELECT HISTOGRAM(amount, [10, 20]) FROM orders", "one row for each value or bin"),
     ("SELECT COUNT(*) FROM (SELECT user_id, array_agg(channel) AS c FROM orders GROUP BY user_id) WHERE c > 2", WHICH),
@@ -491,6 +506,30 @@ def test_the_statement_to_write_instead_is_named_whole(dialect: str, sql: str, m
     unlike = caught.value.differs or caught.value.code == "DIALECT_DIFFERS"  # what sqlglot writes of it means another thing
     same = None if unlike else answer(plain_shop(), sql, dialect)
     assert same is None or same == answer(plain_shop(), meant, dialect)
+
+
+HELD = [
+    ("DUPLICATE_ALIAS", "SELECT COUNT(*) FROM users, users", "SELECT COUNT(*) FROM users a JOIN users b USING (user_id)"),
+    ("DUPLICATE_ALIAS", "SELECT COUNT(*) FROM orders o JOIN users o USING (user_id)", "SELECT COUNT(*) FROM orders JOIN users USING (user_id)"),
+    ("JOIN_CONDITION", "SELECT COUNT(*) FROM users u LEFT JOIN orders o", "SELECT COUNT(*) FROM users u LEFT JOIN orders o USING (user_id)"),
+    ("QUANTILE", "SELECT quantile_cont(amount, 25) FROM orders", "SELECT quantile_cont(amount, 0.25) FROM orders"),
+    (
+        "QUANTILE",
+        "SELECT channel, percentile_disc(5) WITHIN GROUP (ORDER BY amount) AS q FROM orders GROUP BY channel",
+        "SELECT channel, quantile_disc(amount, 0.05) AS q FROM orders GROUP BY channel",
+    ),
+]
+
+
+@pytest.mark.parametrize(("code", "sql", "same"), HELD)
+def test_what_has_no_answer_as_it_stands_has_that_of_what_was_meant(code: str, sql: str, same: str) -> None:
+    with pytest.raises(Refused) as caught:
+        ask(sql)
+    assert caught.value.code == code
+    assert caught.value.rewritten is not None
+    wanted = answer(plain_shop(), same)
+    assert wanted is not None
+    assert answer(plain_shop(), caught.value.rewritten) == wanted
 
 
 def test_a_code_has_an_answer_like_the_one_asked_for_or_another() -> None:

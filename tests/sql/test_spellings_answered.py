@@ -146,3 +146,85 @@ def test_a_frame_of_distances_is_offered_as_a_join(frame: str, opened: Session, 
         assert caught.value.rewritten is not None
         assert caught.value.differs.endswith(" is known")  # as it is in every row of these
         agrees(opened, plain, caught.value.rewritten, sql)
+
+
+BORROWED = (
+    (
+        "snowflake",
+        "SELECT decode(nullif(channel, 'fax'), 'web', 'online', NULL, 'none', 'other') AS k, count(*) AS n FROM orders GROUP BY k",
+        "SELECT CASE channel WHEN 'web' THEN 'online' WHEN 'fax' THEN 'none' ELSE 'other' END AS k, count(*) AS n FROM orders GROUP BY k",
+    ),
+    (
+        "snowflake",
+        "SELECT channel, ratio_to_report(sum(amount)) OVER () AS r FROM orders GROUP BY channel",
+        "SELECT channel, sum(amount) / sum(sum(amount)) OVER () AS r FROM orders GROUP BY channel",
+    ),
+    (
+        "snowflake",
+        "SELECT channel, paid, ratio_to_report(count(*)) OVER (PARTITION BY channel) AS r FROM orders WHERE paid IN (TRUE, FALSE) GROUP BY 1, 2",
+        "SELECT channel, paid, count(*) / sum(count(*)) OVER (PARTITION BY channel) AS r FROM orders GROUP BY channel, paid",
+    ),
+    (
+        "snowflake",
+        "SELECT monthname(day) AS k, count(*) AS n FROM orders GROUP BY k HAVING n > 0",
+        "SELECT strftime(day, '%b') AS k, count(*) AS n FROM orders GROUP BY k",
+    ),
+    ("duckdb", "SELECT dayname(day) AS k, count(*) AS n FROM orders GROUP BY k HAVING n > 0", None),
+    ("spark", "SELECT size(collect_set(channel)) AS n FROM orders", "SELECT count(DISTINCT channel) FROM orders"),
+    (
+        "spark",
+        "SELECT avg(n) FROM (SELECT customer_id, size(collect_list(nullif(channel, 'fax'))) AS n FROM orders GROUP BY customer_id)",
+        "SELECT avg(n) FROM (SELECT customer_id, count(nullif(channel, 'fax')) AS n FROM orders GROUP BY customer_id)",
+    ),
+    (
+        "bigquery",
+        "SELECT d, count(order_id) AS n FROM UNNEST(GENERATE_DATE_ARRAY('2024-01-01', '2024-01-09')) AS d LEFT JOIN orders ON day = d GROUP BY d",
+        "SELECT d::DATE, count(order_id) AS n FROM generate_series(DATE '2024-01-01', '2024-01-09', INTERVAL 1 DAY) t(d) LEFT JOIN orders ON day = d"
+        " GROUP BY d",
+    ),
+    (
+        "bigquery",
+        "SELECT w, count(*) AS n FROM orders JOIN UNNEST(GENERATE_DATE_ARRAY(DATE '2024-01-01', DATE '2024-03-30', INTERVAL 1 MONTH)) AS w"
+        " ON day >= w AND day < DATE_ADD(w, INTERVAL 1 MONTH) GROUP BY w",
+        "SELECT date_trunc('month', day)::DATE AS w, count(*) FROM orders WHERE day < '2024-04-01' GROUP BY w",
+    ),
+    (
+        "bigquery",
+        "SELECT count(*) FROM orders JOIN UNNEST(GENERATE_ARRAY(0, 10, 2)) AS x ON amount = x",
+        "SELECT count(*) FROM orders WHERE amount % 2 = 0",
+    ),
+    (
+        "bigquery",
+        "SELECT x, i, count(*) AS n FROM orders, UNNEST([1, 2]) AS x WITH OFFSET AS i WHERE amount = x GROUP BY x, i",
+        "SELECT amount, amount - 1, count(*) FROM orders WHERE amount IN (1, 2) GROUP BY amount",
+    ),
+    (
+        "trino",
+        "SELECT x, i, count(*) AS n FROM orders CROSS JOIN UNNEST(ARRAY[7, 2]) WITH ORDINALITY AS t(x, i) WHERE amount = x GROUP BY x, i",
+        "SELECT amount, CASE amount WHEN 7 THEN 1 ELSE 2 END, count(*) FROM orders WHERE amount IN (7, 2) GROUP BY amount",
+    ),
+    (
+        "trino",
+        "SELECT d, count(order_id) AS n FROM UNNEST(sequence(DATE '2024-01-01', DATE '2024-01-31', INTERVAL '7' DAY)) AS t(d)"
+        " LEFT JOIN orders ON day = d GROUP BY d",
+        "SELECT d::DATE, count(order_id) FROM generate_series(DATE '2024-01-01', '2024-01-31', INTERVAL 7 DAY) t(d) LEFT JOIN orders ON day = d"
+        " GROUP BY d",
+    ),
+    (
+        "spark",
+        "SELECT count(*) FROM orders LATERAL VIEW explode(sequence(to_date('2024-01-01'), to_date('2024-02-01'), interval 1 day)) AS d WHERE day = d",
+        "SELECT count(*) FROM orders WHERE day <= '2024-02-01'",
+    ),
+    (
+        "spark",
+        "SELECT count(*) FROM orders LATERAL VIEW explode(sequence(1, 3)) t AS x WHERE amount = x",
+        "SELECT count(*) FROM orders WHERE amount IN (1, 2, 3)",
+    ),
+    ("duckdb", "SELECT x, count(*) FROM orders JOIN unnest(range(1, 3)) t(x) ON amount = x GROUP BY x", None),
+    ("postgres", "SELECT quantile_cont(amount, 0.5) FROM orders", "SELECT median(amount) FROM orders"),
+)
+
+
+@pytest.mark.parametrize(("dialect", "sql", "same"), BORROWED)
+def test_functions_of_other_engines(dialect: str, sql: str, same: str | None, opened: Session, plain: duckdb.DuckDBPyConnection) -> None:
+    agrees(opened, plain, sql, same, dialect)
