@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -111,8 +112,12 @@ def fresh(schema: Path, tmp_path: Path) -> Path:
 
 def silent(*texts: object) -> None:
     """Nothing of the data is in what was told."""
-    told = " ".join(map(str, texts))
-    assert not [secret for secret in SECRETS if secret in told]
+    assert not secrets(" ".join(map(str, texts)))
+
+
+def secrets(told: str) -> list[str]:
+    """Those that stand in it by themselves: digests and moments have any digits."""
+    return [secret for secret in SECRETS if re.search(f"(?<![0-9a-f]){secret}(?![0-9a-f])", told)]
 
 
 OWN = "0 and 100 are placeholders for your own bounds"
@@ -326,8 +331,7 @@ def test_nothing_of_the_data_is_written_anywhere(fresh: Path) -> None:
             said.append(failed.value.as_dict())
         said += [one.budget().as_dict(), [table.as_dict() for table in one.tables()], check(fresh).as_dict()]
     silent(*said)
-    ledger = fresh.with_suffix(".ledger").read_bytes()
-    assert not [secret for secret in SECRETS if secret.encode() in ledger]
+    assert not secrets(fresh.with_suffix(".ledger").read_bytes().decode("latin-1"))
 
 
 # ---- the command line ---------------------------------------------------------------------------------------------------------------------

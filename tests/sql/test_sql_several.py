@@ -493,7 +493,7 @@ BELOW = {
     "(SELECT user_id, AVG(amount) AS m FROM «ordrs» GROUP BY user_id)": "UNKNOWN_TABLE",
     "(SELECT AVG(amount) AS m FROM orders GROUP BY item, «usr_id»)": "UNKNOWN_COLUMN",
     "(SELECT user_id, AVG(amount) AS m FROM orders JOIN users USING («item») GROUP BY user_id)": "UNKNOWN_COLUMN",
-    "(SELECT user_id, AVG(amount) AS m FROM orders GROUP BY ROLLUP («user_id»))": "ROLLUP",
+    "(SELECT user_id, AVG(amount) AS m FROM orders GROUP BY «ROLLUP» (user_id))": "ROLLUP",
     "(SELECT o.user_id, AVG(amount) AS m FROM orders AS o CROSS JOIN «users» AS u GROUP BY o.user_id)": "JOIN_ON_UNIT",
     "(SELECT user_id, AVG(amount) AS m FROM orders GROUP BY user_id HAVING «nope» > 1)": "UNKNOWN_COLUMN",
     "(SELECT item, «COUNT»(*) AS m FROM orders GROUP BY item)": "NESTED_RELEASE",
