@@ -19,10 +19,8 @@ def value(scalar: Scalar, row: Row) -> Any:
         case Column(id=id):
             return row[id]
         case Case(branches=branches, otherwise=otherwise):
-            for condition, result in branches:
-                if value(condition, row) is True:
-                    return value(result, row)
-            return None if otherwise is None else value(otherwise, row)
+            chosen = next((result for condition, result in branches if value(condition, row) is True), otherwise)
+            return None if chosen is None else value(chosen, row)
         case Cast(arg=arg, type=type):
             return CASTS[type.kind](x) if (x := value(arg, row)) is not None else None
         case Call(function=function, args=args):

@@ -1,4 +1,4 @@
-"""A reference interpreter of releases in plain Python: slow, exact, and sharing no function with the lowering. One function per node.
+"""A reference interpreter of releases in plain Python: slow, exact, and sharing no function with the lowering. One function or line per node.
 
 A relation is a list of (unit, {column id: value}); all rows of all units lie in one list, so that nothing is local by construction. Of dpquery it
 knows the classes that a plan is made of, and nothing that computes (test_interpreter.py); expressions are in evaluated.py, what is aggregated within
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from evaluated import value
 from within import missing, reduced, whole, windowed
@@ -21,7 +21,6 @@ from dpquery.plan.inside import Whole
 from dpquery.plan.rel import CapRows, Compute, Group, Join, Keep, Lookup, Match, Merge, Private, Public, Scan, Semi, Stack, Windowed
 from dpquery.plan.release import (
     WEIGHT_BITS,
-    Additive,
     Bins,
     Clamp,
     Element,
@@ -73,15 +72,10 @@ def run(release: Release, data: Data) -> Groups:
 
 def listed(release: Release, data: Data) -> set[tuple[Any, ...]] | None:
     """The keys of all groups there are; None where that is for private rows to say."""
-    match release.keys:
-        case ReleasedKeys(public=public):
-            return {row[1:] for row in data.publics[public.name]}
-        case ListedKeys(rows=known):
-            return set(known)
-        case NoKeys() | PrivateKeys() as keys:
-            return {()} if isinstance(keys, NoKeys) else None
-        case _:
-            assert_never(release.keys)
+    keys = release.keys
+    if isinstance(keys, ReleasedKeys):
+        return {row[1:] for row in data.publics[keys.public.name]}
+    return set(keys.rows) if isinstance(keys, ListedKeys) else {NoKeys: {()}, PrivateKeys: None}[type(keys)]
 
 
 def _together(column: Sequence[Cell]) -> int | InBins:
@@ -97,16 +91,14 @@ def cells(table: UnitTable, data: Data, keys: set[tuple[Any, ...]] | None) -> di
     """Per (unit, key) the clamped integer, the set or the bins of each part, after the cap on groups."""
     keyed = [(unit, tuple(value(k.value, row) for k in table.keys), row) for unit, row in rows(table.input, data)]
     grouped = _by(((unit, key), row) for unit, key, row in keyed if keys is None or key in keys)
-    match table.bounding:
-        case GroupCap(idle=idle, groups=groups):
-            kept = grouped if idle is not None else _first_groups(grouped, groups, data.salt)
-            return {at: tuple(_cell(part, grouped[at], (data.salt, at)) for part in table.parts) for at in kept}
-        case RowWeights(rows=most):
-            many = Counter(unit for unit, key in grouped for _ in grouped[unit, key])
-            weight = {unit: (min(most, n) << WEIGHT_BITS) // n for unit, n in many.items()}
-            return {at: tuple(weight[at[0]] * sum(_counted(part, own)) for part in table.parts) for at, own in grouped.items()}
-        case _:
-            assert_never(table.bounding)
+    bounding = table.bounding
+    if isinstance(bounding, GroupCap):
+        kept = grouped if bounding.idle is not None else _first_groups(grouped, bounding.groups, data.salt)
+        return {at: tuple(_cell(part, grouped[at], (data.salt, at)) for part in table.parts) for at in kept}
+    assert isinstance(bounding, RowWeights)
+    many = Counter(unit for unit, key in grouped for _ in grouped[unit, key])
+    weight = {unit: (min(bounding.rows, n) << WEIGHT_BITS) // n for unit, n in many.items()}
+    return {at: tuple(weight[at[0]] * sum(_counted(part, own)) for part in table.parts) for at, own in grouped.items()}
 
 
 def _first_groups(grouped: Mapping[tuple[Any, tuple[Any, ...]], list[Row]], groups: int, salt: str) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -127,14 +119,10 @@ def _row(kind: One | Units | Product | Element, row: Row) -> Any:
     x = 1 if kind.value is None else value(kind.value, row)
     if missing(x):
         return None
-    match kind:
-        case Units(step=step, low=low, high=high, centred=centred):
-            units = whole(x, Whole(step, low, high))
-            return 2 * units - (low + high) if centred else units
-        case One() | Element():
-            return 1 if isinstance(kind, One) else x
-        case _:
-            assert_never(kind)
+    if isinstance(kind, Units):
+        units = whole(x, Whole(kind.step, kind.low, kind.high))
+        return 2 * units - (kind.low + kind.high) if kind.centred else units
+    return {One: 1, Element: x}[type(kind)]
 
 
 def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
@@ -156,10 +144,8 @@ def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
             return sum(counted) if n <= most else int(Fraction(sum(counted) * most, n))
         case UnitMean(low=low, high=high):
             return max(2 * low, min(2 * high, int(Fraction(2 * sum(counted), n)))) - (low + high) if n else 0
-        case Additive():
-            raise AssertionError("row weights only")
         case _:
-            assert_never(part.cell)
+            raise AssertionError(f"{part.cell}: additive ones have row weights only")
 
 
 # ---- relations -----------------------------------------------------------------------------------------------------------------------
@@ -167,29 +153,12 @@ def _cell(part: Part, own: Sequence[Row], salt: Any) -> Cell:
 
 def rows(rel: Private | Public, data: Data) -> Owned:
     """Of each private row its unit and the values of its columns; a public row is nobody's."""
-    match rel:
-        case Public(name=name):
-            return [(None, dict(zip(ids(rel), row, strict=True))) for row in data.publics[name]]
-        case Scan():
-            return _scan(rel, data)
-        case Keep(input=below, predicate=predicate):
-            return [(unit, row) for unit, row in rows(below, data) if value(predicate, row) is True]
-        case Compute(input=below, items=items):
-            return [(unit, {**row, **{c.id: value(v, row) for c, v in items}}) for unit, row in rows(below, data)]
-        case Lookup(input=left, public=right) | Match(left=left, right=right):
-            return _joined(left, right, rel.on, rel.join, data)
-        case Semi(left=left, right=right, on=on, negated=negated):
-            return [(unit, row) for unit, row, partners in _partners(left, right, on, data) if bool(partners) is not negated]
-        case Stack():
-            return _stack(rel, data)
-        case CapRows(input=below, rows=most):
-            return [(unit, row) for unit, own in _by(rows(below, data)).items() for row in _first(own, most, data.salt)]
-        case Group():
-            return _group(rel, data)
-        case Windowed():
-            return _windowed(rel, data)
-        case _:
-            assert_never(rel)
+    return ROWS[type(rel)](rel, data)
+
+
+def ids(rel: Private | Public) -> list[int]:
+    """The columns of its rows, in the order in which they break ties."""
+    return IDS[type(rel)](rel)
 
 
 def _scan(rel: Scan, data: Data) -> Owned:
@@ -205,33 +174,9 @@ def _scan(rel: Scan, data: Data) -> Owned:
     return found
 
 
-def ids(rel: Private | Public) -> list[int]:
-    """The columns of its rows, in the order in which they break ties."""
-    match rel:
-        case Scan(columns=scanned):
-            return [c.column.id for c in scanned]
-        case Public(columns=columns) | Stack(columns=columns):
-            return [c.id for c in columns]
-        case Group(keys=keys, items=items):
-            return [c.id for c in (*keys, *(column for column, _ in items))]
-        case Compute(input=below, items=items):
-            return [*ids(below), *(column.id for column, _ in items)]
-        case Windowed(input=below, column=column):
-            return [*ids(below), column.id]
-        case Lookup(input=left, public=right) | Match(left=left, right=right):
-            return [*ids(left), *ids(right)]
-        case Keep(input=below) | CapRows(input=below) | Semi(left=below):
-            return ids(below)
-        case _:
-            assert_never(rel)
-
-
 def _joined(left: Private, right: Private | Public, on: Scalar | None, how: Join, data: Data) -> Owned:
-    found, nothing = [], dict.fromkeys(ids(right))
-    for unit, row, partners in _partners(left, right, on, data):
-        joined = partners or ([nothing] if how is Join.LEFT else [])
-        found += [(unit, {**row, **other}) for other in joined]
-    return found
+    nothing = [dict.fromkeys(ids(right))] if how is Join.LEFT else []
+    return [(unit, {**row, **other}) for unit, row, partners in _partners(left, right, on, data) for other in partners or nothing]
 
 
 def _partners(left: Private, right: Private | Public, on: Scalar | None, data: Data) -> list[tuple[Any, Row, list[Row]]]:
@@ -244,7 +189,6 @@ def _partners(left: Private, right: Private | Public, on: Scalar | None, data: D
 
 
 def _stack(rel: Stack, data: Data) -> Owned:
-    ids = [c.id for c in rel.columns]
     ours, theirs = (
         [(unit, tuple(value(v, row) for v in values)) for unit, row in rows(below, data)]
         for below, values in ((rel.left, rel.ours), (rel.right, rel.theirs))
@@ -255,7 +199,7 @@ def _stack(rel: Stack, data: Data) -> Owned:
         Merge.INTERSECT: [one for one in dict.fromkeys(ours) if one in set(theirs)],
         Merge.EXCEPT: [one for one in dict.fromkeys(ours) if one not in set(theirs)],
     }
-    return [(unit, dict(zip(ids, values, strict=True))) for unit, values in merged[rel.how]]
+    return [(unit, dict(zip(ids(rel), values, strict=True))) for unit, values in merged[rel.how]]
 
 
 def _group(rel: Group, data: Data) -> Owned:
@@ -266,8 +210,7 @@ def _group(rel: Group, data: Data) -> Owned:
 
 def _windowed(rel: Windowed, data: Data) -> Owned:
     split = _by(((unit, *(row[c.id] for c in rel.partition)), row) for unit, row in rows(rel.input, data))
-    ties = ids(rel.input)
-    return [(unit, {**row, rel.column.id: x}) for (unit, *_), own in split.items() for row, x in windowed(rel.item, rel.order, rel.frame, own, ties)]
+    return [(unit, {**row, rel.column.id: x}) for (unit, *_), own in split.items() for row, x in windowed(rel, own, ids(rel.input))]
 
 
 def _by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
@@ -281,3 +224,29 @@ def _by(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
 def _first(of: Iterable[V], most: int, salt: str) -> list[V]:
     """So many of them, in an order that a salted hash makes."""
     return sorted(of, key=lambda one: (hashlib.blake2b(repr((salt, one)).encode()).digest(), repr(one)))[:most]
+
+
+ROWS: dict[type, Callable[[Any, Data], Owned]] = {
+    Public: lambda rel, data: [(None, dict(zip(ids(rel), row, strict=True))) for row in data.publics[rel.name]],
+    Scan: _scan,
+    Keep: lambda rel, data: [(unit, row) for unit, row in rows(rel.input, data) if value(rel.predicate, row) is True],
+    Compute: lambda rel, data: [(unit, {**row, **{c.id: value(v, row) for c, v in rel.items}}) for unit, row in rows(rel.input, data)],
+    Lookup: lambda rel, data: _joined(rel.input, rel.public, rel.on, rel.join, data),
+    Match: lambda rel, data: _joined(rel.left, rel.right, rel.on, rel.join, data),
+    Semi: lambda rel, data: [(unit, row) for unit, row, met in _partners(rel.left, rel.right, rel.on, data) if bool(met) is not rel.negated],
+    Stack: _stack,
+    CapRows: lambda rel, data: [(unit, row) for unit, own in _by(rows(rel.input, data)).items() for row in _first(own, rel.rows, data.salt)],
+    Group: _group,
+    Windowed: _windowed,
+}
+IDS: dict[type, Callable[[Any], list[int]]] = {
+    Scan: lambda rel: [c.column.id for c in rel.columns],
+    **dict.fromkeys((Public, Stack), lambda rel: [c.id for c in rel.columns]),
+    Group: lambda rel: [c.id for c in (*rel.keys, *(column for column, _ in rel.items))],
+    Compute: lambda rel: [*ids(rel.input), *(column.id for column, _ in rel.items)],
+    Windowed: lambda rel: [*ids(rel.input), rel.column.id],
+    Lookup: lambda rel: [*ids(rel.input), *ids(rel.public)],
+    Match: lambda rel: [*ids(rel.left), *ids(rel.right)],
+    Semi: lambda rel: ids(rel.left),
+    **dict.fromkeys((Keep, CapRows), lambda rel: ids(rel.input)),
+}
