@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 
 from dpquery.mechanisms import Noise
@@ -18,7 +17,9 @@ from dpquery.plan.release import Additive, Aggregate, Clamp, GroupCap, Idle, Lis
 from dpquery.release.bars import Released
 from dpquery.values.types import Value
 
-FINE = 2**40  # weights are whole numbers of this part of the greatest, so that sums are exact
+FINE = 2**40  # estimates are whole numbers of this part of a grid unit, weights of this part of the greatest
+NEAR = 2**20  # of these: what rounding may have moved an estimate by
+LEAST = 2.0**-40  # a variance that can be divided by
 FAR = 6  # standard deviations; noise alone lies beyond them less than once in 500 (Laplace, exp(-6 sqrt 2): 0.0002)
 Key = tuple[Value, ...]
 
@@ -80,8 +81,8 @@ def variance(noise: Noise) -> float:
     """That of one draw: of the discrete Gaussian at most its parameter, of the discrete Laplace of scale b 2q / (1 - q)^2 with q = e^(-1 / b)."""
     if noise.mechanism is Mechanism.GAUSSIAN:
         return float(noise.parameter)
-    fall = -math.expm1(-1 / float(noise.parameter))
-    return 2 * (1 - fall) / fall**2
+    q = math.exp(-1 / float(noise.parameter))
+    return max(2 * q / math.expm1(-1 / float(noise.parameter)) ** 2, LEAST)
 
 
 def _chain(levels: Sequence[Level]) -> list[Level]:
@@ -99,12 +100,12 @@ def _projected(key: Key, fine: Level, coarse: Level) -> Key:
 
 # ---- a chain -------------------------------------------------------------------------------------------------------------------------
 
-Estimate = tuple[Fraction, float]  # and its variance
+Estimate = tuple[int, float]  # in units of 1 / FINE, so that sums are exact; and its variance
 
 
 def _tree(chain: Sequence[Level], floor: bool) -> dict[tuple[int, ...], dict[Key, int]]:
     """The integers of each level of a chain: estimates from the parts up, then whole numbers from the sums down."""
-    estimates: list[dict[Key, Estimate]] = [{key: (Fraction(value), chain[0].variance) for key, value in chain[0].values.items()}]
+    estimates: list[dict[Key, Estimate]] = [{key: (value * FINE, chain[0].variance) for key, value in chain[0].values.items()}]
     parts: list[dict[Key, list[Key]]] = [{}]
     for fine, coarse in pairwise(chain):
         under: dict[Key, list[Key]] = {}
@@ -125,33 +126,35 @@ def _tree(chain: Sequence[Level], floor: bool) -> dict[tuple[int, ...], dict[Key
 
 def _joined(value: int, variance: float, below: Sequence[Estimate]) -> tuple[Estimate, bool]:
     """What a sum and its parts say of it together, and whether noise alone can be between them."""
-    total, spread = sum((x for x, _ in below), Fraction(0)), math.fsum(v for _, v in below)
-    if not below or abs(float(value - total)) > FAR * math.sqrt(variance + spread):
-        return (Fraction(value), variance), False
-    weight = Fraction(round(spread / (spread + variance) * FINE), FINE)
-    return (total + (value - total) * weight, spread * variance / (spread + variance)), True
+    total, spread = sum(x for x, _ in below), math.fsum(v for _, v in below)
+    away = value * FINE - total
+    if not below or abs(away / FINE) > FAR * math.sqrt(variance + spread):
+        return (value * FINE, variance), False
+    weight = round(spread / (spread + variance) * FINE)
+    return (total + away * weight // FINE, spread * variance / (spread + variance)), True
 
 
-def _whole(value: Fraction, floor: bool) -> int:
-    return max(0, round(value)) if floor else round(value)
+def _whole(value: int, floor: bool) -> int:
+    nearest = (value + FINE // 2) // FINE
+    return max(0, nearest) if floor else nearest
 
 
 def _shared(total: int, below: Sequence[Estimate], floor: bool) -> list[int]:
     """Whole numbers that add up to the total, as near to the estimates as may be; none below 0 with `floor`, under which the total is none either."""
     most = max(v for _, v in below)
     weights = [max(1, round(v / most * FINE)) for _, v in below]
-    left, moved = set(range(len(below))), [Fraction(0)] * len(below)
+    left, moved = set(range(len(below))), [0] * len(below)
     while True:
-        rest, weight = total - sum((below[i][0] for i in left), Fraction(0)), sum(weights[i] for i in left)
+        rest, weight = total * FINE - sum(below[i][0] for i in left), sum(weights[i] for i in left)
         for i in left:
-            moved[i] = below[i][0] + rest * weights[i] / weight
-        under = {i for i in left if floor and moved[i] < 0}
+            moved[i] = below[i][0] + rest * weights[i] // weight
+        under = {i for i in left if floor and moved[i] < -NEAR}
         if not under:
             break
         left -= under
         for i in under:
-            moved[i] = Fraction(0)
-    found = [math.floor(value) for value in moved]
-    for i in sorted(range(len(below)), key=lambda i: found[i] - moved[i])[: total - sum(found)]:
+            moved[i] = 0
+    found = [max(0, value // FINE) if floor else value // FINE for value in moved]
+    for i in sorted(range(len(below)), key=lambda i: found[i] * FINE - moved[i])[: total - sum(found)]:
         found[i] += 1
     return found

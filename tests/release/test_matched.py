@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpquery.mechanisms import Noise
-from dpquery.plan.draft import Level
+from dpquery.plan import draft
 from dpquery.plan.release import Additive, Aggregate, Clamp, Elements, GroupCap, Idle, ListedKeys, Mechanism, NoKeys, Present, PrivateKeys, RowWeights
 from dpquery.release.bars import Released
-from dpquery.release.matched import FAR, matched, variance
+from dpquery.release.matched import FAR, Level, _tree, matched, variance
 from dpquery.values.noisy import Noisy
 from dpquery.values.types import INTEGER
 
@@ -32,7 +32,7 @@ def released(places: tuple[int, ...], values: Any, scale: float, *, cell: Any = 
     noise = Noise(Mechanism.GAUSSIAN, Fraction(scale))
     found = [values(key) for key in listed]
     release = SimpleNamespace(table=table, keys=keys or kind)
-    return Released(cast(Any, release), Noisy(listed, [found]), cast(Any, SimpleNamespace(noises=(noise,))), (), Level(0, 3, places))
+    return Released(cast(Any, release), Noisy(listed, [found]), cast(Any, SimpleNamespace(noises=(noise,))), (), draft.Level(0, 3, places))
 
 
 def added(found: dict[Any, int], fine: tuple[int, ...], coarse: tuple[int, ...]) -> dict[Any, int]:
@@ -117,3 +117,11 @@ def test_variances_are_those_of_the_laws() -> None:
     assert variance(Noise(Mechanism.LAPLACE, Fraction(b))) == pytest.approx(float((weights * np.arange(-far, far + 1) ** 2).sum() / weights.sum()))
     assert variance(Noise(Mechanism.LAPLACE, Fraction(10**12))) == pytest.approx(2e24)
     assert variance(Noise(Mechanism.GAUSSIAN, Fraction(7))) == 7
+    assert variance(Noise(Mechanism.LAPLACE, Fraction(1, 400))) > 0
+
+
+def test_many_levels_of_many_groups_are_no_more_work_than_there_are_groups() -> None:
+    levels = [Level(tuple(range(n)), {tuple(range(k, k + n)): k for k in range(2000)}, 100.0) for n in range(31, -1, -1) if n]
+    with np.errstate(all="raise"):
+        found = _tree(levels, True)
+    assert all(max(abs(value).bit_length() for value in one.values()) < 40 for one in found.values())
