@@ -146,6 +146,9 @@ _SUNDAY = Difference(
 )
 _SECOND = Difference(_named("second", "seconds"), "seconds have a fraction here, none in DuckDB", "EXTRACT(EPOCH FROM t), or dialect duckdb")
 
+_PLAIN = "dialect duckdb, which has the one of a sample; or VAR_POP"
+_SKEW = Difference(lambda node: isinstance(node, exp.Skewness), "skewness is that of all values here, that of a sample in DuckDB", _PLAIN)
+
 DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
     "bigquery": (
         _SUNDAY,
@@ -163,6 +166,8 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
         Difference(lambda node: isinstance(node, exp.Extract) and _SECOND.meant(node), _SECOND.why, "SECOND(t)"),
         _ZERO,
         _NEGATIVE,
+        _SKEW,
+        Difference(lambda node: isinstance(node, exp.Kurtosis), "kurtosis is that of all values here, that of a sample in DuckDB", _PLAIN),
     ),
     "snowflake": (_ZERO, _NEGATIVE),
     "postgres": (_SECOND,),
@@ -171,6 +176,8 @@ DIFFERENCES: Mapping[str, tuple[Difference, ...]] = {
         Difference(_from_zero, "place 0 gives an empty text here, and is taken for 1 in DuckDB", "SUBSTR(s, 1, ..)"),
         Difference(_trimmed, "TRIM takes off all white space here, spaces in DuckDB", "TRIM(BOTH ' ' FROM s), with the characters to take off"),
         Difference(_by_calendar, "whole months are counted here, their first days in DuckDB", "DATE_DIFF('day', d, e), or dialect duckdb"),
+        _SKEW,
+        Difference(_named("entropy"), "ENTROPY takes its values for counts here, counts them in DuckDB", "dialect duckdb"),
     ),
 }
 """By dialect, what the reader of SQL would answer in another meaning."""

@@ -23,6 +23,7 @@ from dpquery.sql.unanswered import WRAPPERS, is_aggregate
 
 MOST_LEVELS = 32
 WITH = {"rollup": exp.Rollup, "cube": exp.Cube}  # GROUP BY a, b WITH ROLLUP
+OF = "grouping_sets"  # GROUP BY a, b GROUPING SETS ((a), (b)), which lists its keys beforehand
 
 Keys = tuple[exp.Expr, ...]
 
@@ -33,7 +34,7 @@ def leveled(node: exp.Select) -> exp.Expr | None:
     if group is None:
         return None
     found = [bare(one) for one in peek(group, "expressions") or ()]
-    found += [one for name in WITH for one in peek(group, name) or ()]
+    found += [one for name in (*WITH, OF) for one in peek(group, name) or ()]
     return next((one for one in found if type(one) in SETS), None)
 
 
@@ -70,8 +71,8 @@ def union(trial: Trial, node: exp.Select, mark: exp.Expr, number: int, by_unit: 
 
 def _sets(statement: Statement, node: exp.Select) -> list[Keys]:
     """The sets of keys, each key once: every combination of what the items of GROUP BY say."""
-    names, *behind = take(peek(node, "group"), "expressions", *WITH)
-    listed = list(names or ())
+    names, sets, *behind = take(peek(node, "group"), "expressions", OF, *WITH)
+    listed = list(sets or names or ())
     for (word, kind), given in zip(WITH.items(), behind, strict=True):
         if given:
             if any(take(one, "expressions")[0] for one in given):  # of another reader's making

@@ -270,6 +270,19 @@ EVERYWHERE: Mapping[type[exp.Expr], Rephrase] = {
     exp.TimestampFromParts: _from_parts,
     exp.Anonymous: _from_parts,
 }
+
+
+def _never_missing(node: exp.Expr) -> exp.Expr | None:
+    """LISTAGG of no values, which is an empty text."""
+    inner, around = node, node.parent
+    while isinstance(inner, AROUND):
+        inner = inner.this
+    if not isinstance(inner, exp.GroupConcat) or (isinstance(around, AROUND) and around.this is node):
+        return None
+    return exp.Coalesce(this=node.copy(), expressions=[exp.Literal.string("")])
+
+
+AROUND = (exp.WithinGroup, exp.Filter, exp.Window)
 WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
     "bigquery": {
         exp.Cast: _zoned,
@@ -306,6 +319,9 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.Anonymous: lambda node: _from_parts(node) or joda(node),
     },
     "postgres": {exp.Cast: _sized, exp.TryCast: _sized, exp.Values: _numbered("column"), exp.Table: _series},
-    "snowflake": {exp.Values: _numbered("column")},
+    "snowflake": {
+        exp.Values: _numbered("column"),
+        **dict.fromkeys((exp.GroupConcat, *AROUND), _never_missing),
+    },
 }
 """What is put in other words, by dialect and by the parser's node."""

@@ -89,6 +89,10 @@ def test_what_duckdb_is_asked_is_what_the_dialect_says(dialect: str, text: str, 
         ("spark", "DATEDIFF(MONTH, DATE '2024-01-31', day) = 1", "UNSUPPORTED_CLAUSE"),
         ("trino", "DATE_DIFF('month', DATE '2024-01-31', day) = 1", "DIALECT_DIFFERS"),
         ("trino", "CAST(day AS TIMESTAMP(0)) IS NULL", "TYPE_NOT_ALLOWED"),
+        ("spark", "user_id IN (SELECT user_id FROM orders GROUP BY user_id HAVING SKEWNESS(order_id) > 1)", "DIALECT_DIFFERS"),
+        ("spark", "user_id IN (SELECT user_id FROM orders GROUP BY user_id HAVING KURTOSIS(order_id) > 1)", "DIALECT_DIFFERS"),
+        ("trino", "user_id IN (SELECT user_id FROM orders GROUP BY user_id HAVING SKEWNESS(order_id) > 1)", "DIALECT_DIFFERS"),
+        ("trino", "user_id IN (SELECT user_id FROM orders GROUP BY user_id HAVING ENTROPY(order_id) > 1)", "DIALECT_DIFFERS"),
     ],
 )
 def test_what_duckdb_has_no_words_for(dialect: str, text: str, code: str) -> None:
@@ -123,3 +127,11 @@ def test_a_quotient_of_unknown_type_is_refused_at_its_sign(text: str) -> None:
     assert caught.value.position is not None
     assert caught.value.position.column == sql.index("/") + 1
     ask(sql.replace("SUM(n)", "CAST(SUM(n) AS DOUBLE PRECISION)"), dialect="postgres")
+
+
+def test_snowflakes_list_of_no_texts_is_an_empty_one() -> None:
+    sql = "SELECT COUNT(*) AS n FROM (SELECT user_id, {} AS c FROM orders GROUP BY user_id) WHERE c = ''"
+    for call in ("LISTAGG(channel, ',')", "LISTAGG(channel, ',') WITHIN GROUP (ORDER BY day)"):
+        theirs, ours = ask(sql.format(call), dialect="snowflake"), ask(sql.format(f"COALESCE({call}, '')"))
+        assert theirs.blocks[0].draft.input == ours.blocks[0].draft.input
+        assert "coalesce" in str(theirs.blocks[0].draft.input)
