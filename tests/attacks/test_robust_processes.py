@@ -123,6 +123,7 @@ def test_an_interrupt_above_the_noise_is_told_as_one(file: Path, monkeypatch: py
         assert caught.value.entry
         assert (con.budget().entries, con.budget().timeouts) == (1, 1)
         asked[:] = ["one"]
+        post._SOUND.clear()
         with pytest.raises(KeyboardInterrupt):
             con.explain(COUNT, epsilon="0.1")
         assert con.query(COUNT, epsilon="0.1").columns == ["n"]

@@ -41,7 +41,7 @@ ABOVE = WRITTEN | _set(
     """datepart datediff datetrunc acos asin atan atan2 avg cbrt cos cume_dist degrees dense_rank even first_value gcd isfinite isinf lag last_value
     lead list_extract min nth_value ntile percent_rank pi radians rank sin strftime tan"""
 )
-OWN = re.compile(r"u|v|w|k|i|n|d|place|__row|[acdekmnoprsvwx]\d+|[mq]\d+_\d+")
+OWN = re.compile(r"u|v|w|k|i|n|d|c|place|__row|[acdekmnoprsvwx]\d+|[mq]\d+_\d+")
 GIVEN = re.compile(r"noisy(_[1-9][0-9]*)?|public_[0-9]+")  # tables that the engine above the noise is given
 BINNED = ("t", "b")  # of the bins of quantiles: the part, and the bin
 SPELLED = _set(  # names that the engine takes for functions where no column bears them

@@ -20,7 +20,7 @@ LEAVES = frozenset({Position})
 SEEDS = 16
 NAMES_OF_FROM = {production.__name__: production for _, production in RELATION}
 MADE_BY = {
-    **dict.fromkeys(("Group", "Reduction", "Whole"), "grouped"),
+    **dict.fromkeys(("Group", "Reduction", "Sort", "Whole"), "grouped"),
     **dict.fromkeys(("Windowed", "Placing", "Term", "Frame"), "windowed"),
     **dict.fromkeys(("Lookup", "Public"), "looked_up"),
     "Match": "matched",

@@ -14,7 +14,7 @@ from checked import check, prepared
 from grammar import AGGREGATE, Grammar, Statement
 from inside import Inside
 from relations import table, views
-from sought import LEAVES, bounded_nodes
+from sought import LEAVES, bounded_nodes, sought
 from statements import mean, over, statement
 from worlds import World, world
 
@@ -69,7 +69,16 @@ def test_the_statements_that_must_not_depend_on_the_data_have_every_node() -> No
         made.con.close()
         if not missing:
             return
-    raise AssertionError(f"no statement has {sorted(missing)}")
+    assert [name for name in sorted(missing) if not is_wholly(name)] == [], "no statement has these"
+
+
+def is_wholly(name: str) -> bool:
+    """Whether a statement that is made for a node that chance left out shows it, and does not depend on the data."""
+    for made, one in sought(name):
+        with suppress(Refused):
+            if name in nodes.shown(prepared(made, Inside(made), one.dp, 1).release, LEAVES):
+                return check(made, one, salt=1, wholly=True) == "answered"
+    return False
 
 
 FOUND = {
