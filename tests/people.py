@@ -27,6 +27,7 @@ budget: {epsilon: 1e30, delta: 1000}
 per_query: {epsilon: 1e20, delta: 1, max_epsilon: 1e25}
 contribution: {max_groups_contributed: 5, max_rows_per_group: 20}
 """
+ROOMY = NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace("max_groups_contributed: 5", "max_groups_contributed: 50")
 ORDINARY = """
 budget: {epsilon: 4, delta: 1e-6}
 analysts: {default: {epsilon: 2, delta: 5e-7}, bob: {epsilon: 2, delta: 5e-7}}

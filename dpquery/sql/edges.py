@@ -16,7 +16,7 @@ from dpquery.plan.draft import Edge
 from dpquery.sql.clause import Name, Option, Text
 from dpquery.sql.fields import take
 from dpquery.sql.names import Statement
-from dpquery.sql.unanswered import WRAPPERS, called
+from dpquery.sql.unanswered import called, unwrapped
 
 NAMES = {"dp_interval_low": Edge.LOW, "dp_interval_high": Edge.HIGH}
 NOTHING = "CAST(NULL AS DOUBLE)"  # what stands in a column until it is filled in
@@ -48,9 +48,7 @@ def is_end(node: exp.Expr) -> bool:
 
 
 def _start(node: exp.Expr) -> int | None:
-    while isinstance(node, WRAPPERS):
-        node = node.this
-    start = node.meta.get("start")
+    start = unwrapped(node).meta.get("start")
     return start if isinstance(start, int) else None
 
 

@@ -19,7 +19,7 @@ from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.statement import LEVEL, holds_aggregate
 from dpquery.sql.titles import title
 from dpquery.sql.trial import Trial
-from dpquery.sql.unanswered import WRAPPERS, is_aggregate
+from dpquery.sql.unanswered import is_aggregate, unwrapped
 
 MOST_LEVELS = 32
 WITH = {"rollup": exp.Rollup, "cube": exp.Cube}  # GROUP BY a, b WITH ROLLUP
@@ -138,7 +138,7 @@ class _Levels:
             return node.copy()
         if known in gone:
             return _null(node)
-        if isinstance(node, exp.Query | exp.Subquery) or _asks(node):
+        if isinstance(node, exp.Query | exp.Subquery) or is_aggregate(unwrapped(node)):
             return node.copy()
         made = node.copy()
         for old, child in zip(list(node.iter_expressions()), list(made.iter_expressions()), strict=True):
@@ -151,12 +151,6 @@ class _Levels:
         if not known or any(one not in (*here, *gone) for one in known):
             raise self.scope.statement.refuse("NOT_GROUPED", "GROUPING reads keys of GROUP BY, and this is none", node, "one of the keys")
         return exp.Literal.number(int("".join(str(int(one in gone)) for one in known), 2))
-
-
-def _asks(node: exp.Expr) -> bool:
-    while isinstance(node, WRAPPERS):
-        node = node.this
-    return is_aggregate(node)
 
 
 def _null(node: exp.Expr) -> exp.Expr:
@@ -183,8 +177,8 @@ def _branch(
     if not level and not any(map(holds_aggregate, [*items, *([] if having is None else [having.this])])):
         message = "a level without keys has nothing to show where SELECT holds no aggregate"
         raise trial.statement.refuse("RAW_ROWS", message, trial.items[0][1], "an aggregate such as COUNT(*) in SELECT, or the levels that have keys")
-    distinct = list(dict.fromkeys(read.keys.values()))
-    made.meta[LEVEL] = Level(*levels, tuple(dict.fromkeys(distinct.index(one) for one in here)))
+    different = list(dict.fromkeys(read.keys.values()))
+    made.meta[LEVEL] = Level(*levels, tuple(dict.fromkeys(different.index(one) for one in here)))
     return made
 
 

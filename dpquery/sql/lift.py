@@ -23,7 +23,7 @@ from dpquery.sql.names import Scope, Statement, column_name, fold, meant
 from dpquery.sql.public import written
 from dpquery.sql.semi import test_of
 from dpquery.sql.sides import Bar, Cell, Released
-from dpquery.sql.unanswered import WRAPPERS, called, is_aggregate, like
+from dpquery.sql.unanswered import called, is_aggregate, like, unwrapped
 from dpquery.values.types import INTEGER, Kind, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
@@ -93,7 +93,7 @@ class Lifter:
                 return self._value(node, where)
             case exp.Paren() if lists:
                 found = self.enclosed(self.lift(node.this, where, lists))
-            case _ if self._asks(node):
+            case _ if is_aggregate(unwrapped(node)):
                 found = self._aggregate(node)
             case _:
                 return self._plain(node, where)
@@ -256,11 +256,6 @@ class Lifter:
         if not self.is_list(of):
             raise self.statement.refuse("FUNCTION_ABOVE_NOISE", "an index is for lists of quantiles", node, "QUANTILE_CONT(x, [0.1, 0.9])[1]")
         return indexed.extract(of, indexed.place(self.statement, node, self.length(of.name)))
-
-    def _asks(self, node: exp.Expr) -> bool:
-        while isinstance(node, WRAPPERS):
-            node = node.this
-        return is_aggregate(node)
 
     def _window(self, node: exp.Window, where: Where) -> exp.Expr:
         if where in (Where.HAVING, Where.WINDOW):

@@ -20,7 +20,7 @@ from dpquery.sql.refuse import near
 from dpquery.sql.rowwise import conjunct_nodes
 from dpquery.sql.sides import Cell, Released, check_product, check_written
 from dpquery.sql.split import with_scalars
-from dpquery.sql.unanswered import WRAPPERS
+from dpquery.sql.unanswered import WRAPPERS, is_aggregate, unwrapped
 from dpquery.sql.windows import summable
 from dpquery.values.types import INTEGER, NULL, Kind, Type
 
@@ -282,7 +282,7 @@ class Grouped(Lifter):
         waiting, seen = [node], set[str]()
         while waiting:
             for one in waiting.pop().walk():
-                if isinstance(one, exp.Query | exp.Window) or self._asks(one):
+                if isinstance(one, exp.Query | exp.Window) or is_aggregate(unwrapped(one)):
                     return True
                 alias = self.named(one) if isinstance(one, exp.Column) and self.scope.find(one) is None else None
                 if alias is not None and fold(one.name) not in seen:

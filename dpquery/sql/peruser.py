@@ -31,7 +31,7 @@ from dpquery.sql.rowwise import condition, expression
 from dpquery.sql.sides import Bound, as_column, computed, firm
 from dpquery.sql.standins import stood_in
 from dpquery.sql.titles import title
-from dpquery.sql.unanswered import WRAPPERS, is_aggregate
+from dpquery.sql.unanswered import WRAPPERS, is_aggregate, unwrapped
 from dpquery.values.types import INTEGER, Kind
 
 CLAUSES = ("group", "having", "qualify")
@@ -134,10 +134,7 @@ def outermost(node: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> tuple[exp.E
         if wanted(one):
             found.append(one)
         elif isinstance(one, exp.Window):
-            function = one.this
-            while isinstance(function, WRAPPERS):
-                function = function.this
-            waiting += [child for child in one.iter_expressions() if child is not one.this] + list(function.iter_expressions())
+            waiting += [child for child in one.iter_expressions() if child is not one.this] + list(unwrapped(one.this).iter_expressions())
         elif not isinstance(one, exp.Query):
             waiting += one.iter_expressions()
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
@@ -28,12 +28,13 @@ from dpquery.sql.leading import Wanted
 from dpquery.sql.limits import whole_number
 from dpquery.sql.names import Scope, Statement, aliased
 from dpquery.sql.options import Chosen
+from dpquery.sql.peruser import outermost
 from dpquery.sql.seats import Seats
 from dpquery.sql.select import check_unread, kept, seats, tables
 from dpquery.sql.sides import Bound, Open, facts
 from dpquery.sql.stars import star, unfolded
 from dpquery.sql.titles import title
-from dpquery.sql.unanswered import WRAPPERS, is_aggregate, like, misspelled
+from dpquery.sql.unanswered import is_aggregate, like, misspelled
 from dpquery.sql.windows import window
 
 
@@ -260,25 +261,9 @@ def _keys(statement: Statement, side: Bound, clauses: Clauses, items: Sequence[t
     return grouping.keyed(statement, items, scope, side), False
 
 
-def _arguments(function: exp.Expr) -> Iterator[exp.Expr]:
-    """What a window's function reads."""
-    while isinstance(function, WRAPPERS):
-        function = function.this
-    return function.iter_expressions()
-
-
 def holds_aggregate(node: exp.Expr) -> bool:
     """Whether the expression holds an aggregate; the function of a window is none, but its arguments may hold one."""
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, exp.Window):
-            waiting += [below for child in one.iter_expressions() for below in (_arguments(child) if child is one.this else [child])]
-        elif is_aggregate(one):
-            return True
-        elif not isinstance(one, exp.Query):
-            waiting += one.iter_expressions()
-    return False
+    return bool(outermost(node, is_aggregate))
 
 
 def _sources(statement: Statement, side: Bound, keys: Sequence[Keyed], chosen: Chosen) -> tuple[KeySource, ...]:

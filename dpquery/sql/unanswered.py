@@ -94,6 +94,13 @@ def called(node: exp.Expr) -> str:
     return str(take(node, "this", "expressions")[0]).lower()
 
 
+def unwrapped(node: exp.Expr) -> exp.Expr:
+    """The call, without what stands around it: FILTER, WITHIN GROUP, IGNORE NULLS."""
+    while isinstance(node, WRAPPERS):
+        node = node.this
+    return node
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether the node is a call of an aggregate function, answered or not."""
     if isinstance(node, exp.AggFunc):

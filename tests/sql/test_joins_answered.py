@@ -31,9 +31,6 @@ tables:
   logins: {unit: user_id, columns: {user_id: {type: integer}, device: {type: integer}}}
   countries: {public: true, columns: {country: {type: string}, region: {type: string}, tax: {type: integer}}}
 """
-TERMS = people.NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace(
-    "max_groups_contributed: 5", "max_groups_contributed: 50"
-)
 STATEMENTS = (
     "SELECT count(*) FROM users u, orders o WHERE u.user_id = o.user_id AND u.age > 22",
     "SELECT sum(amount) FROM users, orders, logins WHERE users.user_id = orders.user_id AND logins.user_id = orders.user_id",
@@ -74,7 +71,7 @@ STATEMENTS = (
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return people.made(tmp_path_factory.mktemp("joins"), DATA, TABLES, TERMS, name="joins")
+    return people.made(tmp_path_factory.mktemp("joins"), DATA, TABLES, people.ROOMY, name="joins")
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)

@@ -34,9 +34,6 @@ tables:
   rooms: {public: true, columns: {room: {type: integer}, floor: {type: integer}, wing: {type: string}}}
   kinds: {public: true, columns: {kind: {type: string}, n: {type: integer}}}
 """
-TERMS = people.NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace(
-    "max_groups_contributed: 5", "max_groups_contributed: 50"
-)
 FLOOR = "SELECT dept FROM depts WHERE floor = 0"
 CONDITIONS = (
     f"dept IN ({FLOOR})",
@@ -120,7 +117,7 @@ LISTS = tuple(  # of no row at all, so that the answer is the list alone, and wh
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return people.made(tmp_path_factory.mktemp("narrowed"), DATA, TABLES, TERMS, name="narrowed")
+    return people.made(tmp_path_factory.mktemp("narrowed"), DATA, TABLES, people.ROOMY, name="narrowed")
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
@@ -137,7 +134,7 @@ def test_no_list_is_lost_that_stands_in_the_words_of_a_computed_column(sql: str,
 
 @pytest.fixture(scope="module")
 def nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    emptied = people.made(tmp_path_factory.mktemp("nobody"), DATA + "DELETE FROM visits;", TABLES, TERMS, name="nobody")
+    emptied = people.made(tmp_path_factory.mktemp("nobody"), DATA + "DELETE FROM visits;", TABLES, people.ROOMY, name="nobody")
     with people.opened(emptied) as (session,):
         yield session
 

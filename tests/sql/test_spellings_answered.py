@@ -43,9 +43,6 @@ tables:
     columns: {return_id: {type: integer, unique: true}, item_id: {type: integer}, reason: {type: string, values: [late, torn]}, day: {type: date}}
   countries: {public: true, columns: {country: {type: string}, region: {type: string}, tax: {type: integer}}}
 """
-TERMS = people.NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace(
-    "max_groups_contributed: 5", "max_groups_contributed: 50"
-)
 BY_NAME = (
     "SELECT channel AS k, count(*) AS n FROM orders GROUP BY channel UNION ALL BY NAME SELECT count(*) AS n, country AS k FROM customers GROUP BY 2",
     "SELECT channel AS k, count(*) AS n FROM orders GROUP BY channel UNION ALL BY NAME SELECT count(*) AS m, country AS k FROM customers GROUP BY 2",
@@ -73,7 +70,7 @@ SYMMETRIC = (
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return people.made(tmp_path_factory.mktemp("spellings"), DATA, TABLES, TERMS, name="spellings")
+    return people.made(tmp_path_factory.mktemp("spellings"), DATA, TABLES, people.ROOMY, name="spellings")
 
 
 @pytest.fixture(scope="module")

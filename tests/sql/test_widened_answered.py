@@ -27,9 +27,6 @@ tables:
       price: {type: decimal, lower: 0, upper: 5, step: 0.01}, day: {type: date}, status: {type: string, values: [paid, back, kept]}}
   countries: {public: true, columns: {country: {type: string}, region: {type: string}, tax: {type: integer}}}
 """
-TERMS = people.NOISELESS.replace("max_rows_per_group: 20", "max_rows_per_group: 1000").replace(
-    "max_groups_contributed: 5", "max_groups_contributed: 50"
-)
 ALIASES = (
     "SELECT amount * 2 AS d, floor(d / 7) AS b, count(*) AS n, n + 1 AS m FROM orders GROUP BY ALL ORDER BY d",
     "SELECT amount > 5 AS large, CASE WHEN large THEN 'a' ELSE 'b' END AS kind, sum(amount) AS s FROM orders GROUP BY ALL HAVING s > 0 ORDER BY kind",
@@ -102,7 +99,7 @@ HALVES = (
 
 @pytest.fixture(scope="module")
 def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return people.made(tmp_path_factory.mktemp("widened"), DATA, TABLES, TERMS, name="widened")
+    return people.made(tmp_path_factory.mktemp("widened"), DATA, TABLES, people.ROOMY, name="widened")
 
 
 @pytest.mark.parametrize("sql", ALIASES + ROWS + NARROWED + HALVES + WINDOWS + AROUND + PICKED)
