@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +26,13 @@ MOST_UNBOUNDED = 366  # where the function alone bounds its values: days of the 
 MOST_NODES = 100  # of a key that is looked at: the time it takes grows with their square
 STAND_IN = -1
 BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc", "dayname", "monthname")
+NAMES: Mapping[str, tuple[Value, ...]] = {
+    "monthname": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+    "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
 DAILY = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "decade", "century")
 LESS, MORE = ("lt", "le"), ("gt", "ge")
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
@@ -51,7 +58,13 @@ def bins(key: Scalar, known: Sequence[Scalar]) -> Bins | None:
     for part in reversed(list(walk(key))):
         if not columns(part) or not columns(replaced(key, {part: _stand_in(part)})) <= {_stand_in(part)}:
             continue
-        values = _days(part, key, known) if part.type in (DATE, TIMESTAMP) else _wholes(part, replaced(part, bounded))
+        match part:
+            case Call(function=name) if name in NAMES:
+                values: tuple[Value, ...] | None = NAMES[name]
+            case _ if part.type in (DATE, TIMESTAMP):
+                values = _days(part, key, known)
+            case _:
+                values = _wholes(part, replaced(part, bounded))
         if values is not None:
             return _over(key, part, values)
     return None

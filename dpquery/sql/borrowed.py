@@ -1,4 +1,4 @@
-"""Functions that one engine has and others write out: DECODE, RATIO_TO_REPORT, names of months, sizes of lists of values, and lists with places."""
+"""Functions that one engine has and others write out: DECODE, RATIO_TO_REPORT, sizes of lists of values, and lists with places."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from dpquery.sql.fields import argument
 from dpquery.sql.rowvalues import check_copied
 from dpquery.sql.unanswered import called
 
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-NAMES: Mapping[type[exp.Expr], tuple[str, tuple[str, ...]]] = {exp.Monthname: ("MONTH", MONTHS), exp.Dayname: ("ISODOW", DAYS)}
 NO_NULLS = ("spark", "snowflake")  # whose lists of aggregated values hold no NULL
 FROM_ZERO = ("bigquery",)
 
@@ -55,18 +52,6 @@ def _reported(node: exp.Expr, dialect: str) -> exp.Expr | None:
     return exp.paren(exp.Div(this=exp.paren(x), expression=total, typed=False, safe=False), copy=False)
 
 
-def _named(node: exp.Expr, dialect: str) -> exp.Expr | None:
-    """MONTHNAME and DAYNAME, or the first three letters of them: one name or another, which are public keys."""
-    part, names = NAMES[type(node)]
-    check_copied(node.this, len(names))
-    cut = 3 if argument(node, "abbreviated") else None
-    ifs = []
-    for i, name in enumerate(names, 1):
-        number = exp.Extract(this=exp.Var(this=part), expression=node.this.copy())
-        ifs.append(exp.If(this=exp.EQ(this=number, expression=exp.Literal.number(i)), true=exp.Literal.string(name[:cut])))
-    return exp.Case(ifs=ifs, default=exp.Null())
-
-
 def _counted(node: exp.Expr, dialect: str) -> exp.Expr | None:
     """The size of a list of all values, or of all different ones, where lists hold no NULL: how many there are."""
     of = node.this
@@ -107,8 +92,6 @@ def _days(node: exp.Expr, dialect: str) -> exp.Expr | None:
 WAYS: Mapping[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr | None]] = {
     exp.DecodeCase: _decoded,
     exp.Window: _reported,
-    exp.Monthname: _named,
-    exp.Dayname: _named,
     exp.ArraySize: _counted,
     exp.Unnest: _placed,
     exp.GenerateSeries: _days,

@@ -41,8 +41,6 @@ SIGNATURES: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[str, ...]]] =
     exp.Contains: ("contains", ("this", "expression"), ()),
     exp.StrPosition: ("strpos", ("this", "substr"), ("clamp_position",)),
     exp.LastDay: ("last_day", ("this",), ()),
-    exp.Dayname: ("dayname", ("this",), ()),
-    exp.Monthname: ("monthname", ("this",), ()),
 }
 """Nodes whose arguments are a function's, in order: the function, the arguments that are read, and those that change nothing here."""
 
@@ -135,6 +133,12 @@ def _extract(node: exp.Extract, at: At) -> Scalar:
     return day_part(part, visit(this, at))
 
 
+def _named(node: exp.Dayname | exp.Monthname, at: At) -> Scalar:
+    this, short = take(node, "this", "abbreviated")
+    name = call("dayname" if isinstance(node, exp.Dayname) else "monthname", visit(this, at))
+    return call("left", name, Literal(3, INTEGER)) if short else name
+
+
 def _date_trunc(node: exp.DateTrunc | exp.TimestampTrunc, at: At) -> Scalar:
     """In dialects that say so (`input_type_preserved`), a truncated date stays one."""
     this, unit, preserved = take(node, "this", "unit", "input_type_preserved")
@@ -199,6 +203,8 @@ CALLS: Mapping[type[exp.Expr], Callable[..., Scalar]] = {
     exp.WidthBucket: _width_bucket,
     exp.TimeToStr: formatted,
     exp.Extract: _extract,
+    exp.Dayname: _named,
+    exp.Monthname: _named,
     exp.DateTrunc: _date_trunc,
     exp.TimestampTrunc: _date_trunc,
     exp.DateDiff: _date_diff,

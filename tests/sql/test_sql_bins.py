@@ -54,6 +54,10 @@ LISTED = [
     ("users", "length(country) // 2", "TRUE", 1),
     ("order_items", "length(product) // 2", "TRUE", None),
     ("orders", "dayofyear(day)", "TRUE", 366),
+    ("orders", "monthname(day)", "TRUE", 12),
+    ("orders", "left(dayname(day), 1)", "TRUE", 5),
+    ("orders", "COALESCE(strftime(day, '%b'), 'none')", "TRUE", 13),
+    ("orders", "monthname(day)", "day BETWEEN DATE '2024-02-10' AND DATE '2024-03-05'", 2),
 ]
 
 
