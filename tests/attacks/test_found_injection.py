@@ -142,7 +142,7 @@ def bare(sql: str) -> str:
     return re.sub(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"", "", sql)
 
 
-@pytest.mark.parametrize("dialect", QUOTES)
+@pytest.mark.parametrize("dialect", [one if one in ("duckdb", "bigquery") else pytest.param(one, marks=pytest.mark.slow) for one in QUOTES])
 def test_no_word_of_a_statement_can_be_made_sql(dialect: str, lab: Session) -> None:
     """Each word of a frame, and of an expression in it, in turn is replaced by, or followed by, a name or a text that would end an expression."""
     quote, tokenizer = QUOTES[dialect], Dialect.get_or_raise(dialect)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from time import process_time
 
@@ -53,9 +54,12 @@ SHARP = {"add_remove": ("permute and flip of a tie", "exponential"), "replace_on
 """The shapes in which a unit reaches the claim, or nearly."""
 
 
+ADJACENCIES = ["add_remove", pytest.param("replace_one", marks=pytest.mark.audit)]  # to make the pairs of one takes long
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Mapping[str, Pair]]:
-    return {adjacency: pairs(tmp_path_factory.mktemp("choices"), adjacency) for adjacency in VERSIONS}
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Mapping[str, Pair]]:
+    return cache(lambda adjacency: pairs(tmp_path_factory.mktemp("choices"), adjacency))
 
 
 def pairs(folder: Path, adjacency: str) -> Mapping[str, Pair]:
@@ -141,10 +145,10 @@ def scaled(priced: Priced, multiple: Fraction) -> Priced:
     return replace(priced, noises=tuple(replace(one, parameter=one.parameter * multiple) for one in priced.noises))
 
 
-@pytest.mark.parametrize("adjacency", VERSIONS)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_choice_tells_more_than_it_costs(made: Mapping[str, Mapping[str, Pair]], adjacency: str, shape: str) -> None:
-    pair = made[adjacency][shape]
+def test_no_choice_tells_more_than_it_costs(made: Callable[[str], Mapping[str, Pair]], adjacency: str, shape: str) -> None:
+    pair = made(adjacency)[shape]
     assert {one.mechanism for one in pair.prepared.blocks[0].priced.noises} <= {*Choosing}
     assert pair.prepared.blocks[0].priced.price.epsilon is None or loss(pair) <= float(pair.prepared.blocks[0].priced.price.epsilon) + 1e-9
     assert not [one for one in audited(pair) if one.broken]
@@ -154,10 +158,10 @@ def test_no_choice_tells_more_than_it_costs(made: Mapping[str, Mapping[str, Pair
 @pytest.mark.parametrize("adjacency", VERSIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nor_do_many_choices(
-    made: Mapping[str, Mapping[str, Pair]], adjacency: str, shape: str, record_property: Callable[[str, object], None]
+    made: Callable[[str], Mapping[str, Pair]], adjacency: str, shape: str, record_property: Callable[[str, object], None]
 ) -> None:
     """What is seen of a smaller scale is recorded; where one choice is nearly certain it can be nothing."""
-    pair, start = made[adjacency][shape], process_time()
+    pair, start = made(adjacency)[shape], process_time()
     found = audited(pair, count=MANY)
     seconds = process_time() - start
     priced = pair.prepared.blocks[0].priced
@@ -171,11 +175,11 @@ def test_nor_do_many_choices(
 TRIES = 5  # releases are random, and so is whether as few of them find it out
 
 
-@pytest.mark.parametrize("adjacency", VERSIONS)
-def test_a_choice_of_half_the_scale_is_found_out(made: Mapping[str, Mapping[str, Pair]], adjacency: str) -> None:
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_choice_of_half_the_scale_is_found_out(made: Callable[[str], Mapping[str, Pair]], adjacency: str) -> None:
     """Power: twice the epsilon that is charged; and where pairs reach the claim, three quarters of the scale too."""
     for shape in SHARP[adjacency]:
-        pair = made[adjacency][shape]
+        pair = made(adjacency)[shape]
         priced = pair.prepared.blocks[0].priced
         assert any(one.broken for _ in range(TRIES) for one in audited(pair, scaled(priced, Fraction(1, 2)))), shape
         if priced.price.epsilon is not None:
@@ -183,10 +187,13 @@ def test_a_choice_of_half_the_scale_is_found_out(made: Mapping[str, Mapping[str,
             assert any(one.broken for _ in range(TRIES) for one in audited(pair, scaled(priced, Fraction(3, 4)))), shape
 
 
-def test_the_price_of_monotone_scores_under_replace_one_is_found_out(made: Mapping[str, Mapping[str, Pair]], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.audit
+def test_the_price_of_monotone_scores_under_replace_one_is_found_out(
+    made: Callable[[str], Mapping[str, Pair]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The mutant that takes W for 2 W where scores move both ways: what it draws by breaks what it says."""
     right = contribution.spread
-    pair = made["replace_one"]["permute and flip"]
+    pair = made("replace_one")["permute and flip"]
     block = pair.prepared.blocks[0]
     monkeypatch.setattr(contribution, "spread", lambda cell, groups, listed, adjacency: right(cell, groups, listed, Adjacency.ADD_REMOVE))
     wrong = calibrate(block.release, block.ask, Adjacency.REPLACE_ONE)

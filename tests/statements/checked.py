@@ -80,7 +80,7 @@ def check(made: World, statement: Statement, salt: int, down: Lower = lower, who
         assert unit or ready.code in REFUSALS, f"{ready.code}: {ready.message}"
         _same_refusal(made, statement, ready)
         return ready.code
-    results = {name: _exact(made, name, ready) for name in made.variants}
+    results = {name: _exact(made, name, ready) for name in (made.variants if wholly else made.in_turn(salt))}
     neighbours(made, ready.lowered.enforced, {name: exact for name, (exact, _) in results.items()})
     assert len({types for _, types in results.values()}) == 1, "the engine's types depend on the data"
     if wholly:
@@ -109,7 +109,7 @@ def neighbours(made: World, enforced: Enforced, results: Mapping[str, Exact]) ->
     """The sums move within the claims, and few groups stand for one unit alone."""
     for adjacency, names in ((Adjacency.ADD_REMOVE, made.removed), (Adjacency.REPLACE_ONE, made.replaced)):
         claims = sensitivities(enforced, adjacency)
-        for name in names:
+        for name in set(names) & results.keys():
             for part, claim in enumerate(claims):
                 within(results[MAIN], results[name], part, claim, name)
             if enforced.selecting is not None:

@@ -104,7 +104,7 @@ def several() -> tuple[Question, ...]:
 def over_computed(name: str) -> tuple[tuple[World, Statement], ...]:
     """Statements over columns that are computed below, and above, what this production of FROM makes."""
     found = []
-    for seed in range(6):
+    for seed in range(4):
         found += [(with_views(seed), random) for random in islice(long.statements(with_views(seed), NAMES_OF_FROM[name], f"long {seed}"), 2)]
     return tuple(found)
 
@@ -117,7 +117,7 @@ def crossed(name: str) -> tuple[tuple[World, Statement], ...]:
     """Statements over what this production makes of what others make: which of them stands on which is not left to chance."""
     found = []
     for below in SEVERAL_ROWS:
-        for seed in range(3 if below != name else 6):
+        for seed in range(2 if below != name else 4):
             some = long.statements(with_views(seed), NAMES_OF_FROM[name], f"crossed {below} {seed}", NAMES_OF_FROM[below])
             found += [(with_views(seed), random) for random in islice(some, 2)]
     return tuple(found)

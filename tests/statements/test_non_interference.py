@@ -201,7 +201,7 @@ def _told(where: str, here: Listener, there: Listener, question: Question) -> st
         raise AssertionError(f"{where}: {error}\n{question.text}\n{question.call}") from error
 
 
-@pytest.mark.parametrize("start", [start if start < WORLDS // 2 else pytest.param(start, marks=pytest.mark.audit) for start in range(0, WORLDS, 3)])
+@pytest.mark.parametrize("start", [start if start < WORLDS // 4 else pytest.param(start, marks=pytest.mark.audit) for start in range(0, WORLDS, 3)])
 def test_nothing_but_released_values_depends_on_the_data(start: int, tmp_path: Path) -> None:
     ended = sum((run(seed, _folder(tmp_path, seed)) for seed in range(start, start + 3)), Counter[str]())
     assert WORLDS * EACH == CASES
@@ -224,6 +224,7 @@ def test_choices_of_a_group_depend_on_the_data_by_what_is_chosen_alone(seed: int
     assert ended["answered"] >= 2, ended
 
 
+@pytest.mark.audit
 def test_the_questions_have_every_node() -> None:
     """Every node, part, cell and source of keys that a plan can have; choices of groups, and lists of released values, have tests of their own."""
     missing = bounded_nodes()

@@ -83,7 +83,7 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.lemma("C15", "L25", "P8")
-@pytest.mark.parametrize("few", [0, 2, 10_000])
+@pytest.mark.parametrize("few", [0, pytest.param(2, marks=pytest.mark.slow), 10_000])
 @pytest.mark.parametrize("form", range(len(FORMS)))
 def test_a_released_list_is_what_the_same_list_is_as_a_table(form: int, few: int) -> None:
     """Neighbours move within what was claimed before the list was known; the groups are its keys, each once, and never NULL."""

@@ -125,6 +125,11 @@ class World:
     def variants(self) -> tuple[str, ...]:
         return (MAIN, *self.removed, *self.replaced, self.alone, SHUFFLED, FUZZED)
 
+    def in_turn(self, salt: int) -> tuple[str, ...]:
+        """Fewer of them, where many statements are looked at: of the further neighbours one, by turns."""
+        further = (*self.removed[1:], *self.replaced)
+        return (MAIN, self.removed[0], further[salt % len(further)], self.alone, SHUFFLED, FUZZED)
+
     def private(self) -> list[TableSpec]:
         return [t for t in self.tables.values() if t.unit is not None]
 
