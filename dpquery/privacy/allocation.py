@@ -22,7 +22,8 @@ def shares(release: Release, ask: Ask, *, in_rho: bool) -> tuple[Fraction, ...]:
 
     Given   a release and an ask; whether noise is scaled by shares of rho, or of epsilon.
     Claim   shares are positive and add up to 1, or to less where explicit shares leave a rest that nobody takes.
-    Proof   In plain SQL without explicit shares: positive whole numbers over their sum, of what a positive share of selection's leaves. Else
+    Proof   In plain SQL without explicit shares: positive whole numbers over their sum (a weight is 2^-20 or more, as no aggregate has a million
+            parts, and its root no 0), of what a positive share of selection's leaves. Else
             each aggregate takes its explicit epsilon over the whole, or an equal part of what these leave; so does the count that selects groups,
             where no aggregate shows it (an explicit selection epsilon is its share in any case). An aggregate's share is split equally among
             its parts; a part of several aggregates takes the sum. More than the whole is refused.

@@ -63,8 +63,9 @@ def enforced(release: Release) -> Enforced:
     Claim   every cell of a unit in part j lies in cells[j] or is 0; if `keyed` is false there is one group, else a unit has cells in at most as
             many groups as the cap says; under RowWeights rows lie in cells[j] and their weights add up to at most rows * 2^20.
     Proof   The cells: C2. The cap keeps that many groups of each unit, or is idle: no GROUP BY, one group; a key that depends on the unit (L10,
-            L11), one group for each unit; all listed keys, as rows of others are dropped first, few enough for the cap or with none wanted
-            (C17). Weights: n (min(R, n) 2^20 // n) <= R 2^20.
+            L11), one group for each unit; all listed keys, as rows of others are dropped first (or their sums last, where a unit has one group
+            at most: its only row's, L9, or that of its key), few enough for the cap or with none wanted (C17).
+            Weights: n (min(R, n) 2^20 // n) <= R 2^20.
     Tight   test_c1_group_cap_is_reached, test_c7_row_weights_are_reached
     Source  Wilson et al. 2020, section 3; docs/pitfalls.md A2, A3, C2, W1.
     """

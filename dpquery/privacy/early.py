@@ -27,7 +27,8 @@ def early(table: UnitTable) -> Early | None:
 
     Given   a table whose keys depend on the unit alone (idle for UNIT_KEY), of parts that are sums; its input is an INNER match within the unit (on
             nothing else) of rows with a side that has at most one row of each unit (L9), below filters and columns that read the rows alone, and
-            columns and lookups of one public row at most that read that side alone. Keys read that side alone, parts the rows alone.
+            columns and lookups of one public row at most that read that side alone. (Columns of neither are the same on both sides; what reads
+            columns of both is no key, no part, and no condition.) Keys read that side alone, parts the rows alone.
     Claim   the cells of each unit are those of `rows`, grouped by the unit alone, with the keys of its row in `beside`; there is none where the
             unit has no row in one of them. None: that is not shown.
     Proof   All of R[u] is rows[u] beside the one row of beside[u], or nothing where either is empty. A filter or a column that reads the rows alone
@@ -49,7 +50,7 @@ def early(table: UnitTable) -> Early | None:
 
 
 def _split(rel: Private) -> Early | None:
-    """What stands above the match, moved to the side that it reads; columns of both sides, or of neither, are on neither."""
+    """What stands above the match, moved to the side that it reads; columns of both sides are on neither, those of neither on both."""
     match rel:
         case Match(left=left, right=right, join=Join.INNER, on=None):
             if rows_per_unit(right) == 1:

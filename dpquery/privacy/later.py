@@ -35,7 +35,8 @@ def any_list(release: Release) -> str:
     Proof   Given what was released before, the list is a constant, the same for neighbours (P8). Dropping the rows of other keys keeps cells
             functions of their unit's rows (L8), and a cap that is lowered keeps a unit in so many groups whatever their number. C5, and the
             number of keys in C6 and in C10 to C12, would read the list: a cap that is idle for its sake is a Fault here, and of a list that is not
-            known there is no number (C1). All of its keys appear with noise of their own (M6).
+            known there is no number (C1). Nor are its groups compared (C17), for which a cap would be idle as well: R1 does that with known lists
+            alone, and C3 and the lowering fail where there is none. All of its keys appear with noise of their own (M6).
     Tight   More keys than the cap: test_c15_a_unit_reaches_the_cap_on_a_released_list
     Source  Dwork and Roth 2014, theorem 3.16; docs/pitfalls.md A2, A3.
     """

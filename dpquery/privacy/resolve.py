@@ -96,7 +96,8 @@ def lemmas(release: Release) -> tuple[str, ...]:
 
     Given   a release.
     Claim   its cells are functions of their unit's rows (L), and neighbouring data sets move its sums by what the returned C-lemmas say.
-    Proof   L1 over the relation, L8 over the cells (made before a join where L26 shows that it is the same), C1 to C3 over the bounds.
+    Proof   L1 over the relation, L8 over the cells (made before a join where L26 shows that it is the same), C1 to C3 over the bounds. Not named
+            is what these rest on in turn: L9 and, under it, L10, for rows that are cells and for L26; L12, for counts of units that are of rows.
     Tight   Nothing to reach: a list. That it names what is used: test_lemmas_name_what_is_used,
             test_statements_cite_every_lemma_that_a_plan_can_use
     Source  The lemmas that it names.
@@ -129,8 +130,8 @@ def warnings(release: Release) -> tuple[str, ...]:
     """R3. What the bounding gives reason to say: rows and groups that are left out.
 
     Given   a release made by `bound`.
-    Claim   the sentences are a function of the plan.
-    Proof   They were made by R1 from the draft and the plan.
+    Claim   the sentences are a function of the draft and of the facts of public tables.
+    Proof   R1 made them from the plan, the limits of the draft, and which sources of keys may lack some (a fact). The plan is such a function.
     Tight   Nothing to reach: words. test_warnings_of_the_plan
     Source  docs/pitfalls.md W3 and E13.
     """
@@ -195,9 +196,10 @@ def capped(rel: Private, rows: int) -> Private:
     Given   a relation whose fan-outs are filled in.
     Claim   no join multiplies more than `rows` rows of a unit with several rows each, or with a public fan-out above 100 in all.
     Proof   A match whose inputs both may have several rows per unit (L9) has each capped, above that input's own filters, unless it is proven
-            to have no more rows than the cap; a match along a path's unique side, with a one-row side, or with groups that ON compares in all keys,
-            cannot multiply. A lookup that takes the fan-out of the statement so far beyond 100 has its private input capped. Caps keep
-            locality (L7).
+            to have no more rows than the cap; a match on a column whose values differ in a unit, with a one-row side, or with groups that ON
+            compares in all keys, cannot multiply (`single`, as given in L9). A lookup that takes the fan-out of the statement so far beyond 100
+            has its private input capped. Caps keep locality (L7); where a relation stands in the plan twice, one of them may be cut and the
+            other not, and each is local by itself. Semi joins, stacks, groups and windows multiply nothing.
     Tight   test_a5_caps_hold_on_data, test_a5_joins_of_several_rows_are_capped, test_n9_wide_lookups_are_capped
     Source  docs/pitfalls.md A5, W3, N9.
     """

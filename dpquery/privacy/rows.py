@@ -15,8 +15,9 @@ def rows_per_unit(rel: Private) -> int | None:
     """L9. The most rows that a unit can have here; None where the plan bounds nothing.
 
     Given   a table declared with one row per unit has it (registered); the fan-out of each lookup was computed from its public table; of a
-            match that is `single`, each row of one of the sides meets at most one of the other: by a registered unique key, a side with one row
-            of each unit, or groups (L21) of which ON compares every key.
+            match that is `single`, each row of one of the sides meets at most one of the other: by a column whose values differ in all rows of a
+            unit (a registered unique key; of groups the only key that is not the unit's), a side with one row of each unit, or groups (L21) of
+            which ON compares every key.
     Claim   every R[u] has at most the returned number of rows.
     Proof   Scan: one, if registered. Keep, Compute and Semi add no row, CapRows keeps at most its number. Lookup: each row becomes at most `fanout`
             rows (LEFT: at least one). Match: at most the product (LEFT: each left row gives at least one). `single`: of an INNER match each
@@ -24,6 +25,9 @@ def rows_per_unit(rel: Private) -> int | None:
             Stack: the sum for UNION, the smaller one for INTERSECT, the left one for EXCEPT.
             Group: no more than there are rows; one where all rows of a unit agree on the keys (L10). Windowed: as many as there are; a filter
             that keeps ROW_NUMBER, over partitions that are whole units (L10), at or below k leaves k of them.
+            What rests on it: where the result is 1 and no cap on groups is lowered, each row is taken for a cell, and cells may be made before a
+            join (L26): there the price rests on it. `single` has no part in that: it makes the least of the product and of max(l, r), or l + r,
+            which is 1 or less only where the product is. All else that reads the number sets limits that are enforced.
     Tight   test_l9_rows_per_unit_is_reached, test_l9_matches_are_reached, test_l9_groups_are_reached,
             test_l9_first_rows_are_reached
     Source  docs/pitfalls.md A5, N9.

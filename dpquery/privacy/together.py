@@ -39,6 +39,7 @@ def bill(releases: Sequence[Release], asks: Sequence[Ask], whole: Ask, adjacency
     Proof   Noise, threshold, bounds and caps of each are fixed here, before any is made, by the plans and the asks alone. Given all that earlier
             ones released, each is the mechanism of P6 on a plan whose public relations hold those values, which its sensitivities do not read:
             they see columns without bounds, which multiply no row (L25), and no number of keys (C15). So it has its own price whatever they were.
+            (Levels of groups, of ROLLUP and its kin, are such releases, of which none reads another.)
             Losses of such a sequence add up: epsilons, rhos (zCDP composes adaptively) and deltas. Where nothing is charged in rho alone the
             epsilons add up to the asked one; else the rhos add up to at most what converts to it with conversion's part of delta (P2), once for the
             statement; selection's part is split equally among the releases that select. What stands above them is a function of what they released.
