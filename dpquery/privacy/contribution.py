@@ -59,7 +59,7 @@ class Sensitivity:
 def enforced(release: Release) -> Enforced:
     """C1. The bounds that the plan enforces on a unit's cells.
 
-    Given   a release.
+    Given   a release; listed keys are a set to the engine, too (canonical values of their types), so that no row has two of them.
     Claim   every cell of a unit in part j lies in cells[j] or is 0; if `keyed` is false there is one group, else a unit has cells in at most as
             many groups as the cap says; under RowWeights rows lie in cells[j] and their weights add up to at most rows * 2^20.
     Proof   The cells: C2. The cap keeps that many groups of each unit, or is idle: no GROUP BY, one group; a key that depends on the unit (L10,
