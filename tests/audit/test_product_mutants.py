@@ -64,7 +64,10 @@ def line(name: str, mutant: Mutant, found: list[str], seconds: float) -> dict[st
     }
 
 
-@pytest.mark.parametrize("name", [name for name, mutant in MUTANTS.items() if mutant.cheap])
+CHEAP = [name for name, mutant in MUTANTS.items() if mutant.cheap]
+
+
+@pytest.mark.parametrize("name", [name if i % 3 == 0 else pytest.param(name, marks=pytest.mark.audit) for i, name in enumerate(CHEAP)])
 def test_a_mutant_is_noticed(name: str, forks: Forks, record_property: Record) -> None:
     noticed(forks, name, record_property)
 

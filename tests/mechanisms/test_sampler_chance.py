@@ -101,7 +101,10 @@ ERRORS: Mapping[Callable[[Noise, BitSource], Draws], tuple[float, tuple[str, ...
 """Each error with the scale up to which it is looked for, and the statistics that see it from half a grid unit on."""
 
 
-@pytest.mark.parametrize("law", [law for law in NOISES if log2_scale(law) >= 0], ids=name)
+SEEN_AT = [law for law in NOISES if log2_scale(law) >= 0]
+
+
+@pytest.mark.parametrize("law", [law if i % 2 else pytest.param(law, marks=pytest.mark.slow) for i, law in enumerate(SEEN_AT)], ids=name)
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 def test_an_error_is_seen(error: Callable[[Noise, BitSource], Draws], law: Noise) -> None:
     most, by = ERRORS[error]

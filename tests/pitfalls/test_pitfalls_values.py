@@ -136,7 +136,7 @@ KEYS = [
 ]
 
 
-BINS = {"b": 2, "round(f)": 3}  # keys with a public list, and how many rows of the awkward person have a key on it
+BINS = {"b": 2, "round(f)": 3, "dayname(d)": 3}  # keys with a public list, and how many rows of the awkward person have a key on it
 
 
 @pytest.mark.parametrize("key", KEYS)

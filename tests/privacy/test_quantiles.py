@@ -154,7 +154,7 @@ LAPLACE = Noise(Mechanism.LAPLACE, Fraction(9 * ROW))
 GAUSSIAN = Noise(Mechanism.GAUSSIAN, Fraction((11 * ROW) ** 2))
 
 
-@pytest.mark.parametrize("groups", [1, 600])
+@pytest.mark.parametrize("groups", [pytest.param(1, marks=pytest.mark.slow), 600])
 @pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN, Noise(Mechanism.LAPLACE, Fraction(1, 10**12))], ids=["laplace", "gaussian", "none"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_error_bars_hold_as_often_as_they_say(shape: str, law: Noise, groups: int) -> None:

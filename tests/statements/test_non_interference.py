@@ -201,7 +201,7 @@ def _told(where: str, here: Listener, there: Listener, question: Question) -> st
         raise AssertionError(f"{where}: {error}\n{question.text}\n{question.call}") from error
 
 
-@pytest.mark.parametrize("start", [start if start < WORLDS // 4 else pytest.param(start, marks=pytest.mark.audit) for start in range(0, WORLDS, 3)])
+@pytest.mark.parametrize("start", [start if start < WORLDS // 8 else pytest.param(start, marks=pytest.mark.audit) for start in range(0, WORLDS, 3)])
 def test_nothing_but_released_values_depends_on_the_data(start: int, tmp_path: Path) -> None:
     ended = sum((run(seed, _folder(tmp_path, seed)) for seed in range(start, start + 3)), Counter[str]())
     assert WORLDS * EACH == CASES

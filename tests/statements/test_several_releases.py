@@ -21,7 +21,7 @@ PER_UNIT = frozenset(
     {"AGGREGATE_CLAUSE", "FULL_JOIN", "NAMED_ARGUMENT", "QUANTILE", "RAW_ROWS", "RELEASED_JOIN", "SUBQUERY_ABOVE_NOISE", "UNKNOWN_TABLE", "WINDOW"}
 )
 """What a statement may be refused for besides, where one inside it is no release: a key of it fixes the unit."""
-EACH, TRIED = 2, 16  # answered, and tried for that
+EACH, TRIED = 1, 16  # answered, and tried for that
 
 
 @cache

@@ -144,7 +144,7 @@ def test_the_form_that_is_refused_is_refused_by_name(name: str, question: Questi
     assert session.budget().entries == before
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", [one if one == "tpch" else pytest.param(one, marks=pytest.mark.slow) for one in SETS])
 def test_at_epsilon_1_answers_are_priced_and_within_their_error_bars(
     name: str, quiet: Callable[[str], Session], folder: Callable[[str], Path]
 ) -> None:
