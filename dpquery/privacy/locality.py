@@ -296,7 +296,8 @@ def owning(rel: Private) -> frozenset[int]:
     """L12. Ids of the columns that hold the row's own unit in every row, never NULL.
 
     Given   each scan names the columns that carry its unit unmodified; its rows have a unit.
-    Claim   in every row the returned columns equal the row's unit.
+    Claim   in every row the returned columns equal the row's unit, a text so far as a column holds it (4096 characters). No privacy rests on that
+            equality: plans compare and group the units themselves, and L10 needs but a function of them.
     Proof   As L10: true at the scan; kept by filters, semi joins, computed columns, windows, caps, lookups (the private row stays whole) and
             INNER matches (both units are equal); of a LEFT match on the left side alone, as the right side's may be NULL. Of a group its keys,
             whose rows are one unit's; of a stack what both branches give so.
