@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from dpquery.backends.grid import compared
+from dpquery.backends.grid import MOST_WHOLE, compared
 from dpquery.backends.scalar import sql, units
 from dpquery.plan.release import (
     WEIGHT_BITS,
@@ -43,6 +43,7 @@ class Addend:
     low: int
     high: int
     counts: bool  # each counted row adds 1, whatever the value of `text`
+    double: bool = False  # `text` is a whole number as DOUBLE, of which the sum is too: `sums_as_doubles`
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ class Bounded:
     bound: CellBound
 
 
-def addend(part: Part, given: Mapping[int, str]) -> Addend:
-    """What each row adds to the part, its FILTER included."""
+def addend(part: Part, given: Mapping[int, str], double: bool = False) -> Addend:
+    """What each row adds to the part, its FILTER included; what is measured in units, if `double`, as such a number."""
     match part.row:
         case One(value=None):
             text = None if part.where is None else f"CASE WHEN {sql(part.where, given)} THEN 1 END"
@@ -62,7 +63,7 @@ def addend(part: Part, given: Mapping[int, str]) -> Addend:
         case One(value=value):
             return Addend(_where(part.where, _counted(value, given), given), 0, 1, counts=True)
         case Units(value=value, step=step, low=low, high=high):
-            return Addend(_where(part.where, units(value, step, low, high, given), given), low, high, counts=False)
+            return Addend(_where(part.where, units(value, step, low, high, given, double), given), low, high, False, double)
         case Element(value=value):
             return Addend(_where(part.where, sql(value, given), given), 0, 1, counts=True)
         case Product():
@@ -85,6 +86,24 @@ def factors(part: Part) -> tuple[Part, ...]:
 def same_rows(part: Part) -> tuple[Row, Scalar | None]:
     """Parts that agree in this read the same addend."""
     return (replace(part.row, centred=False) if isinstance(part.row, Units) else part.row), part.where
+
+
+def sums_as_doubles(kind: tuple[Row, Scalar | None], parts: Sequence[Part]) -> bool:
+    """Whether the rows of this kind (`same_rows`) may be added up as doubles, in less memory and time than integers take.
+
+    The clamped sum is exact then, whatever the order. Rows are whole numbers of one sign, of at most 2^53. A sum is exact as long as it is at most
+    2^53. Rounding keeps order, and what is added has the same sign: a sum beyond 2^53 is never rounded to less, and stays beyond. The cell's bounds
+    are at most 2^53 too, and so it is clamped to what the exact sum is clamped to.
+    """
+    return all(_one_way(part) for part in parts if kind in [same_rows(one) for one in factors(part)])
+
+
+def _one_way(part: Part) -> bool:
+    match part.row, part.cell:
+        case Units(low=low, high=high, centred=False), Clamp(low=least, high=most):
+            return (low >= 0 or high <= 0) and max(map(abs, (low, high, least, most))) <= MOST_WHOLE
+        case _:
+            return False
 
 
 def _where(where: Scalar | None, text: str, given: Mapping[int, str]) -> str:
@@ -233,7 +252,7 @@ def gathered(rows: Sequence[Addend], parts: Sequence[Part], places: Sequence[Pla
 
 def _added(row: Addend, place: int) -> str:
     """A row as it is added up: of integers of 32 bits the engine keeps a sum in 64, in half the memory. So many small ones it never overflows."""
-    return f"x{place}::INTEGER" if max(abs(row.low), abs(row.high)) <= SMALL else f"x{place}"
+    return f"x{place}::INTEGER" if not row.double and max(abs(row.low), abs(row.high)) <= SMALL else f"x{place}"
 
 
 def alone(rows: Sequence[Addend], parts: Sequence[Part], places: Sequence[Places]) -> list[str]:

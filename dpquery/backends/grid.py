@@ -12,18 +12,26 @@ from dpquery.plan.coerce import DIGITS
 from dpquery.values.types import Kind, Type
 
 MOST_UNITS = 2**62
+MOST_WHOLE = 2**53  # up to here each whole number is a double
 NARROW = 18  # digits of a decimal in 64 bits: arithmetic on it is ten times as fast as on one in 128
 _BARE = re.compile(r"[\w.\"]+")
 WORD, DOUBLE_WORD = 2**62, 2**126  # what integer arithmetic stays below, with room to spare
 
 
-def grid(text: str, kind: Type, step: Fraction, low: int, high: int) -> str:
-    """The SQL of clamp(floor(value / step + 1/2), low, high). `text` is canonical SQL of that type; it is repeated."""
+def grid(text: str, kind: Type, step: Fraction, low: int, high: int, double: bool = False) -> str:
+    """The SQL of clamp(floor(value / step + 1/2), low, high): a BIGINT, or if `double` a whole number as DOUBLE.
+
+    `text` is canonical SQL of that type; it is repeated.
+    """
     if not (step > 0 and -MOST_UNITS <= low <= high <= MOST_UNITS):
         raise ValueError("a grid needs a positive step and bounds of at most 2^62 units")
+    if double and not -MOST_WHOLE <= low <= high <= MOST_WHOLE:
+        raise ValueError("a double holds whole numbers up to 2^53")
+    if double and kind.kind is not Kind.FLOAT:
+        return f"CAST({grid(text, kind, step, low, high)} AS DOUBLE)"
     match kind.kind:
         case Kind.FLOAT:
-            return _float(text, step, low, high)
+            return _float(text, step, low, high, double)
         case Kind.INTEGER:
             return _whole(text, step, low, high)
         case Kind.BOOLEAN:
@@ -107,7 +115,7 @@ def _bounded(text: str, low: int, high: int) -> str:
     return f"LEAST(GREATEST({text}, {low}::BIGINT), {high}::BIGINT)"
 
 
-def _float(text: str, step: Fraction, low: int, high: int) -> str:
+def _float(text: str, step: Fraction, low: int, high: int, double: bool) -> str:
     """Clamped as a double, then cast, then clamped again in integers where a bound is no double.
 
     NaN lies above infinity in DuckDB's order and NULL compares to nothing, so the one comparison keeps both out. A bound of 2^62 is far from 2^63,
@@ -116,6 +124,11 @@ def _float(text: str, step: Fraction, low: int, high: int) -> str:
     scaled = _scaled(text, step)
     units, least, most = f"floor({scaled} + 0.5)", f"{float(low)!r}::DOUBLE", f"{float(high)!r}::DOUBLE"
     exact = Fraction(float(low)) == low and Fraction(float(high)) == high
+    if double and _BARE.fullmatch(text):
+        within = f"WHEN {units} BETWEEN {least} AND {most} THEN {units}"
+        return f"CASE {within} WHEN {units} < {least} THEN {least} WHEN {units} <= {INFINITY} THEN {most} END"
+    if double:
+        return f"CASE WHEN {text} <= {INFINITY} THEN LEAST(GREATEST({units}, {least}), {most}) END"
     if not _BARE.fullmatch(text):
         whole = f"CAST(LEAST(GREATEST({units}, {least}), {most}) AS BIGINT)"
         return f"CASE WHEN {text} <= {INFINITY} THEN {whole if exact else _bounded(whole, low, high)} END"

@@ -71,7 +71,8 @@ def lower(release: Release, salt: int) -> BoundedSQL:
         return _result(release, script, _by_rows(release, script), ONE_ROW)
     if found is not None:
         return _result(release, script, _by_units(release, found, script), EARLY)
-    table = _listed(_integers(release.table, script), release.keys, release.table.keys, script)
+    gathers = isinstance(release.table.bounding, GroupCap)
+    table = _listed(_integers(release.table, script, gathers), release.keys, release.table.keys, script)
     match release.table.bounding:
         case GroupCap() as cap:
             way = IDLE.format(cap.idle) if cap.idle is not None else CAPPED
@@ -126,8 +127,8 @@ def _found(release: Release, summed: str, made: _Sums) -> str:
     return f"SELECT {', '.join(['l.k', *sums])} FROM {summed} AS r JOIN ({listed}) AS l ON {on}"
 
 
-def _integers(table: UnitTable, script: Script) -> _Table:
-    """Each row with its unit, its keys in their canonical types, and what it adds to each part."""
+def _integers(table: UnitTable, script: Script, gathers: bool) -> _Table:
+    """Each row with its unit, its keys in their canonical types, and what it adds to each part: `gathers` where rows are added up before a clamp."""
     given = relation.local(table.input)
     needed = relation.reads([*(k.value for k in table.keys), *(value for part in table.parts for value in part.reads)])
     script.bare = relation.bare(table.input, _any_double(table))
@@ -135,7 +136,9 @@ def _integers(table: UnitTable, script: Script) -> _Table:
     factors = [cells.factors(part) for part in table.parts]
     every = [one for several in factors for one in several]
     kinds = list(dict.fromkeys(cells.same_rows(one) for one in every))
-    rows = tuple(cells.addend(next(one for one in every if cells.same_rows(one) == kind), given) for kind in kinds)
+    double = [gathers and cells.sums_as_doubles(kind, table.parts) for kind in kinds]
+    firsts = [next(one for one in every if cells.same_rows(one) == kind) for kind in kinds]
+    rows = tuple(cells.addend(first, given, as_double) for first, as_double in zip(firsts, double, strict=True))
     keys = tuple(f"k{i}" for i in range(len(table.keys)))
     items = ["u", *(f"{_key(k, given)} AS {name}" for k, name in zip(table.keys, keys, strict=True))]
     items += [f"{r.text} AS x{i}" for i, r in enumerate(rows) if r.text is not None]
@@ -201,7 +204,7 @@ def _one_row(table: UnitTable) -> bool:
 def _by_rows(release: Release, script: Script) -> _Sums:
     """Each row is a cell, clamped."""
     table = release.table
-    rows = _integers(table, script)
+    rows = _integers(table, script, gathers=False)
     made = script.add(f"SELECT {', '.join([*rows.groups, *cells.alone(rows.rows, table.parts, rows.places)]) or '1'} FROM {rows.name}", "cells")
     bounded = {i: cells.cell(part, rows.rows, rows.places[i], single=True) for i, part in enumerate(table.parts)}
     values = ", ".join([*rows.groups, *(f"{b.text} AS v{i}" for i, b in bounded.items())])
@@ -211,7 +214,7 @@ def _by_rows(release: Release, script: Script) -> _Sums:
 def _by_units(release: Release, found: Early, script: Script) -> _Sums:
     """One cell per unit, clamped, before the join that says which group it belongs to."""
     table = release.table
-    rows = _integers(replace(table, input=found.rows, keys=()), script)
+    rows = _integers(replace(table, input=found.rows, keys=()), script, gathers=True)
     gathered = ", ".join(["u", *cells.gathered(rows.rows, table.parts, rows.places), *cells.products(table.parts, rows.rows, rows.places)])
     made = script.add(f"SELECT {gathered} FROM {rows.name} GROUP BY u", "cells")
     bounded = {i: cells.cell(part, rows.rows, rows.places[i]) for i, part in enumerate(table.parts)}

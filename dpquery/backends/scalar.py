@@ -34,13 +34,13 @@ def sql(scalar: Scalar, names: Mapping[int, str]) -> str:
     return lower(scalar, names).clean
 
 
-def units(scalar: Scalar, step: Fraction, low: int, high: int, names: Mapping[int, str]) -> str:
-    """The value in whole grid units as BIGINT: clamp(floor(value / step + 1/2), low, high); NULL for NULL and NaN.
+def units(scalar: Scalar, step: Fraction, low: int, high: int, names: Mapping[int, str], double: bool = False) -> str:
+    """The value in whole grid units as BIGINT, or if `double` as DOUBLE: clamp(floor(value / step + 1/2), low, high); NULL for NULL and NaN.
 
     Exact for INTEGER, DECIMAL and BOOLEAN. A FLOAT takes one correctly rounded multiplication where 1 / step is a whole number, as for 0.01, so that
     0.07 and 1.15 fall on the units they show. |low| and |high| are at most 2^62.
     """
-    return grid(sql(scalar, names), scalar.type, step, low, high)
+    return grid(sql(scalar, names), scalar.type, step, low, high, double)
 
 
 def lower(scalar: Scalar, names: Mapping[int, str]) -> Piece:

@@ -404,6 +404,47 @@ def test_sums_are_those_of_integers_beyond_what_a_double_holds() -> None:
     assert Bench(setup.replace("i AS uid", "1 AS uid")).one(release(rel, parts=(part,))) == (2**54 + 4,)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("kind", ["integer", "float"])
+def test_sums_of_one_sign_are_exact_up_to_what_a_double_holds_and_clamped_beyond(kind: str, sign: int) -> None:
+    """At the very edge, and where a 1 that comes late would be rounded away."""
+    edge, physical = 2**53, "BIGINT" if kind == "integer" else "DOUBLE"
+    rel = scan("t", uid="integer", x=kind)
+
+    def summed(rows: list[int], most: int) -> int:
+        values = ", ".join(f"(1, {sign * row}::{physical})" for row in rows)
+        low, high = sorted((0, sign * edge))
+        least, greatest = sorted((0, sign * most))
+        asked = release(rel, parts=(Part(Units(of(rel, "x"), Fraction(1), low, high), Clamp(least, greatest)),))
+        assert "CAST(floor(" not in lower(asked, SALT).text
+        (found,) = Bench(f"CREATE TABLE t(uid INTEGER, x {physical}); INSERT INTO t VALUES {values}").one(asked)
+        return sign * found
+
+    late = ([edge - 3, 1, 1], [1, 1, edge - 3], [edge - 1, 1], [edge, 0], [edge, 1], [1] * 7 + [edge])
+    for rows in (*(late if kind == "integer" else ()), [edge // 4] * 4, [edge // 4] * 4 + [1], [1, *[edge // 4] * 4], [edge] * 9, [5, 6]):
+        for most in (edge, edge - 1, 10):
+            assert summed(rows, most) == min(sum(rows), most), (rows, most)
+
+
+def test_sums_that_are_more_than_clamped_or_of_both_signs_are_of_integers() -> None:
+    rel = scan("t", uid="integer", x="float")
+    x = of(rel, "x")
+    one = Part(Units(x, Fraction(1), 0, 9), Clamp(0, 99))
+    others = (
+        Part(Units(x, Fraction(1), -1, 9), Clamp(0, 99)),
+        Part(Units(x, Fraction(1), 0, 2**53 + 1), Clamp(0, 99)),
+        Part(Units(x, Fraction(1), 0, 9), Clamp(0, 2**53 + 1)),
+        Part(Units(x, Fraction(1), 0, 9, centred=True), Clamp(-99, 99)),
+        Part(Units(x, Fraction(1), 0, 9), HeavyMean(20, 9)),
+    )
+    assert "CAST(floor(" not in lower(release(rel, parts=(one,)), SALT).text
+    for other in others:
+        for parts in ((other,), (one, other)):
+            assert "CAST(floor(" in lower(release(rel, parts=parts), SALT).text, parts
+    weighed = release(rel, parts=(Part(Units(x, Fraction(1), 0, 9), Additive(9)),), by=RowWeights(3))
+    assert "CAST(floor(" in lower(weighed, SALT).text
+
+
 # ---- what was enforced ---------------------------------------------------------------------------------------------------------------
 
 

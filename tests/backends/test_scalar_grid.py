@@ -12,7 +12,7 @@ import pytest
 from extremes import EXTREMES, values
 from scalars import column, scalar, table
 
-from dpquery.backends.grid import MOST_UNITS
+from dpquery.backends.grid import MOST_UNITS, MOST_WHOLE
 from dpquery.backends.scalar import units
 from dpquery.backends.values import literal
 from dpquery.errors import Refused
@@ -46,6 +46,11 @@ def measured(con: duckdb.DuckDBPyConnection, kind: Type, given: list[Value], ste
     found = con.execute(f"SELECT {made}, {longer}, typeof({made}) FROM (VALUES {rows}) t(place, v) ORDER BY place").fetchall()
     assert [row[0] for row in found] == [row[1] for row in found]
     assert {row[2] for row in found} == {"BIGINT"}
+    if -MOST_WHOLE <= low <= high <= MOST_WHOLE:
+        doubles = ", ".join(units(Column(0, "v", kind), step, low, high, {0: name}, double=True) for name in ("v", "coalesce(v, NULL)"))
+        same = con.execute(f"SELECT {doubles} FROM (VALUES {rows}) t(place, v) ORDER BY place").fetchall()
+        assert [(type(a), type(b)) for a, b in same] == [(type(None), type(None)) if row[0] is None else (float, float) for row in found]
+        assert all(a == b == row[0] for (a, b), row in zip(same, found, strict=True))
     return [row[0] for row in found]
 
 
@@ -89,6 +94,11 @@ def _some(kind: Type) -> list[Value]:
             ]
         case _:
             return [None, 0.0, 0.49, 0.5, -0.5, -0.51, 119.5, 120.5, 1e15, 2.0**62, 9.3e18, 1e300, -1e300, 5e-324, math.inf, -math.inf, math.nan]
+
+
+def test_a_double_is_asked_for_no_more_than_it_holds() -> None:
+    with pytest.raises(ValueError, match="2\\^53"):
+        units(Column(0, "v", FLOAT), CENT, 0, MOST_WHOLE + 1, {0: "v"}, double=True)
 
 
 @pytest.mark.parametrize("step", [Fraction(2), Fraction(10), Fraction(1000), Fraction(1, 4), Fraction(3), Fraction(2**40), Fraction(7, 3)], ids=str)
