@@ -15,6 +15,7 @@ from sqlglot import exp
 from dpquery.plan.draft import Level
 from dpquery.sql.fields import peek, take
 from dpquery.sql.keys import SETS, bare, resolved
+from dpquery.sql.levelwindows import Around, windowed
 from dpquery.sql.names import Scope, Statement, fold
 from dpquery.sql.statement import LEVEL, holds_aggregate
 from dpquery.sql.titles import title
@@ -43,14 +44,10 @@ def union(trial: Trial, node: exp.Select, mark: exp.Expr, number: int, by_unit: 
     statement = trial.statement
     if len(sets := _sets(statement, node)) > MOST_LEVELS:
         raise statement.refuse("TOO_COMPLEX", f"more than {MOST_LEVELS} levels of groups", mark, "the levels that are needed, in GROUPING SETS")
-    windows = (one for part in _above(node) for one in part.find_all(exp.Window))
-    if (window := next(windows, None)) is not None:
-        message = "a window over groups of several levels is not supported in the same SELECT"
-        raise statement.refuse("WINDOW", message, window, "the window in a SELECT around it: SELECT .. OVER (..) FROM (SELECT .. GROUP BY ..)")
     read = _Levels(trial.scope, {})
     read.keys.update({id(key): read.known(resolved(statement, key, trial.items, trial.scope)[1]) for level in sets for key in level})
-    sorting = _sorting(read, trial, peek(node, "order"))
-    branches = [_branch(read, trial, node, level, (number, len(sets)), sorting.hidden) for level in sets]
+    around = _around(read, trial, node)
+    branches = [_branch(read, trial, node, level, (number, len(sets)), around) for level in sets]
     alone = [by_unit(branch) for branch in branches]
     if any(alone):
         code, words = SETS[type(mark)]
@@ -63,7 +60,7 @@ def union(trial: Trial, node: exp.Select, mark: exp.Expr, number: int, by_unit: 
     whole: exp.Query = branches[0]
     for branch in branches[1:]:
         whole = exp.Union(this=whole, expression=branch, distinct=False)
-    return _finished(trial, node, whole, sorting)
+    return _finished(trial, node, whole, around)
 
 
 # ---- which levels there are ----------------------------------------------------------------------------------------------------------
@@ -159,22 +156,20 @@ def _null(node: exp.Expr) -> exp.Expr:
     return made
 
 
-def _branch(
-    read: _Levels, trial: Trial, node: exp.Select, level: Keys, levels: tuple[int, int], hidden: Sequence[tuple[str, exp.Expr]]
-) -> exp.Select:
+def _branch(read: _Levels, trial: Trial, node: exp.Select, level: Keys, levels: tuple[int, int], around: _Around) -> exp.Select:
     """The SELECT of one level."""
     here = [read.keys[id(key)] for key in level]
     gone = [one for one in read.keys.values() if one not in here]
     made = node.copy()
-    for name in ("with_", "order", "limit", "offset", "distinct"):
+    for name in ("with_", "qualify", "order", "limit", "offset", "distinct"):
         made.set(name, None)
-    items = [_item(name, read.level(one, here, gone), one) for name, one in trial.items]
-    items += [exp.alias_(read.level(one, here, gone), name, quoted=True) for name, one in hidden]
+    items = [_item(name, read.level(one, here, gone), one) for name, one in around.kept]
+    items += [exp.alias_(read.level(one, here, gone), name, quoted=True) for name, one in around.hidden]
     made.set("expressions", items)
     made.set("group", exp.Group(expressions=[key.copy() for key in level]) if level else None)
     having = peek(node, "having")
     made.set("having", None if having is None else exp.Having(this=read.level(having.this, here, gone)))
-    if not level and not any(map(holds_aggregate, [*items, *([] if having is None else [having.this])])):
+    if not items or (not level and not any(map(holds_aggregate, [*items, *([] if having is None else [having.this])]))):
         message = "a level without keys has nothing to show where SELECT holds no aggregate"
         raise trial.statement.refuse("RAW_ROWS", message, trial.items[0][1], "an aggregate such as COUNT(*) in SELECT, or the levels that have keys")
     different = list(dict.fromkeys(read.keys.values()))
@@ -191,48 +186,53 @@ def _item(name: str, made: exp.Expr, written: exp.Expr) -> exp.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sorting:
-    """ORDER BY of all levels together, and what it reads that is no output."""
+class _Around:
+    """What stands behind all levels together; the outputs that are theirs, and what else is read of them."""
 
+    items: tuple[exp.Expr, ...]
+    kept: tuple[tuple[str, exp.Expr], ...]
+    qualify: exp.Expr | None
     terms: tuple[exp.Expr, ...]
     hidden: tuple[tuple[str, exp.Expr], ...]
+    moved: bool  # whether some of it was written anew, over columns of the levels by their names
 
 
-def _sorting(read: _Levels, trial: Trial, order: exp.Order | None) -> _Sorting:
-    """Each term as a name or a place of an output; what is none becomes a column that is not shown."""
+def _around(read: _Levels, trial: Trial, node: exp.Select) -> _Around:
+    """The outputs by their names, windows over columns of the levels, QUALIFY, and ORDER BY with each term as a name or a place of an output."""
     names, known = {fold(name) for name, _ in trial.items}, [read.known(one) for _, one in trial.items]
+    kept = [(name, one) for name, one in trial.items if not windowed(one, trial.scope, trial.aliases)]
+    moving = Around(trial.scope, read.known, frozenset(read.keys.values()), trial.aliases, {read.known(one): name for name, one in kept})
+    items = [
+        exp.column(name, quoted=True) if (name, one) in kept else exp.alias_(moving.moved(one, late=False), name, quoted=True, copy=False)
+        for name, one in trial.items
+    ]
+    qualify = peek(node, "qualify")
+    if qualify is not None:
+        qualify = exp.Qualify(this=moving.moved(qualify.this, late=True))
     terms: list[exp.Expr] = []
-    hidden: list[tuple[str, exp.Expr]] = []
+    order = peek(node, "order")
     for term in () if order is None else take(order, "expressions")[0]:
         one, found = bare(term.this), term.copy()
         if not isinstance(one, exp.Literal | exp.Var) and not (isinstance(one, exp.Column) and not one.table and fold(one.name) in names):
-            if (same := read.known(one)) in known:
-                found.set("this", exp.Literal.number(known.index(same) + 1))
-            else:
-                hidden.append((f"order {len(hidden) + 1}", one))
-                found.set("this", exp.column(hidden[-1][0], quoted=True))
+            same = read.known(one)
+            found.set("this", exp.Literal.number(known.index(same) + 1) if same in known else moving.moved(one, late=True))
         terms.append(found)
-    return _Sorting(tuple(terms), tuple(hidden))
+    return _Around(tuple(items), tuple(kept), qualify, tuple(terms), tuple(moving.hidden.values()), bool(moving.read))
 
 
-def _finished(trial: Trial, node: exp.Select, whole: exp.Query, sorting: _Sorting) -> exp.Expr:
-    """What stands behind all levels: in the UNION itself, or in a SELECT around it where that shows less, or other rows."""
+def _finished(trial: Trial, node: exp.Select, whole: exp.Query, around: _Around) -> exp.Expr:
+    """What stands behind all levels: in the UNION itself, or in a SELECT around it where that shows other columns, or other rows."""
     distinct = peek(node, "distinct")
-    if distinct is not None or sorting.hidden:
-        names = [name for name, _ in trial.items]
-        if len({fold(name) for name in names}) < len(names):
+    if distinct is not None or around.qualify is not None or around.moved or len(around.kept) < len(around.items):
+        if len({fold(name) for name, _ in around.kept}) < len(around.kept):
             raise trial.statement.refuse("DUPLICATE_ALIAS", "two columns of several levels have one name", node, "an alias of its own for each")
-        around = exp.Select(expressions=[exp.column(name, quoted=True) for name in names])
-        around.set("from_", exp.From(this=exp.Subquery(this=whole, alias=exp.TableAlias(this=exp.to_identifier("levels")))))
-        around.set("distinct", distinct)
-        whole = around
-    if sorting.terms:
-        whole.set("order", exp.Order(expressions=list(sorting.terms)))
+        select = exp.Select(expressions=list(around.items))
+        select.set("from_", exp.From(this=exp.Subquery(this=whole, alias=exp.TableAlias(this=exp.to_identifier("levels")))))
+        select.set("distinct", distinct)
+        select.set("qualify", around.qualify)
+        whole = select
+    if around.terms:
+        whole.set("order", exp.Order(expressions=list(around.terms)))
     for name in ("with_", "limit", "offset"):
         whole.set(name, peek(node, name))
     return whole
-
-
-def _above(node: exp.Select) -> list[exp.Expr]:
-    """The parts that are read above the noise."""
-    return [*peek(node, "expressions"), *(one for name in ("having", "qualify", "order") if (one := peek(node, name)) is not None)]

@@ -24,7 +24,7 @@ from dpquery.sql.public import written
 from dpquery.sql.semi import test_of
 from dpquery.sql.sides import Bar, Cell, Released
 from dpquery.sql.unanswered import called, is_aggregate, like, unwrapped
-from dpquery.values.types import INTEGER, Kind, Type
+from dpquery.values.types import INTEGER, NULL, Kind, Type
 
 OFFERED = "arithmetic, comparisons, CASE, CAST, COALESCE, ROUND and other functions of one value"
 MOST_NODES = 20_000  # lifted for one statement, aliases written out
@@ -124,7 +124,9 @@ class Lifter:
         return kind is not None and kind.kind is Kind.LIST
 
     def typed(self, node: exp.Expr) -> Type | None:
-        """The type of a column, or of a value of a list, that was lifted; None where it is not known."""
+        """The type of a column, or of a value of a list, or of NULL, that was lifted; None where it is not known."""
+        if isinstance(node, exp.Null):
+            return NULL
         value = indexed.extracted(node)
         if value is not None:
             kind = self.kind(value[0].name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
 from dpquery.aggregates.total import unit_total
-from dpquery.plan.draft import AggregateAsk, Contributions, Options
+from dpquery.plan.draft import AggregateAsk, Contributions, Level, Options
 from dpquery.plan.rel import Private, Scan, walk
 from dpquery.plan.release import KeySource, Mechanism
 from dpquery.plan.scalar import Column
@@ -258,9 +258,12 @@ def _limit(schema: Schema, tables: tuple[Table, ...], name: str) -> int | None:
     return min(known) if known else default
 
 
-def check_keys(statement: Statement, options: Chosen, keyed: bool, sources: tuple[KeySource, ...], names: tuple[str, ...]) -> None:
-    """Refuses options that do not go with the statement's keys."""
-    given, private = options.given, keyed and not sources
+def selecting(statement: Statement, options: Chosen, sources: tuple[KeySource, ...], names: tuple[str, ...], level: Level | None) -> Chosen:
+    """The options for keys of these names; what selects groups, without those of which none are selected. Refused where they do not go with them.
+
+    Of several levels of groups one that selects some is enough: options speak for all of them.
+    """
+    given, private = options.given, bool(names) and not sources
     if options.public and private:
         instead = f"RIGHT JOIN a public table USING ({fold(names[0])}), or WHERE {names[0]} IN (..); or another strategy"
         message = f"PUBLIC_GROUPS needs a public list of all keys ({', '.join(names)}), and there is none"
@@ -269,11 +272,16 @@ def check_keys(statement: Statement, options: Chosen, keyed: bool, sources: tupl
         message = "max_rows_contributed goes with public keys only"
         raise statement.refuse_at("ROW_WEIGHTS", message, given["max_rows_contributed"].position, "max_groups_contributed, or a public list of keys")
     if private:
-        return
+        return options
+    others = [] if level is None else [one for one in statement.blocks if one.level is not None and one.level.number == level.number]
+    keyed = bool(names) or any(one.draft.keys for one in others)
+    if level is not None and (len(others) + 1 < level.count or any(one.draft.keys and not one.draft.sources for one in others)):
+        return replace(options, price=replace(options.price, selection=None, selection_epsilon=None))
     for name in ("group_selection_epsilon", "min_privacy_units_per_group", "group_selection_strategy"):
         if name in given and not options.public:
             why = "the keys are public" if keyed else "there is no GROUP BY"
             raise statement.refuse_at("OPTION_WITHOUT_EFFECT", f"{name} has no effect: {why}", given[name].position, "the statement without it")
+    return options
 
 
 def check_shares(statement: Statement, options: Chosen, asks: tuple[AggregateAsk, ...]) -> None:

@@ -167,7 +167,7 @@ def _block(
     warnings += [LATE] if late else []
     if keys and not sources:
         warnings += grouping.alone(statement, keys, whole)
-    settings.check_keys(statement, chosen, bool(keys), sources, tuple(k.key.name for k in keys))
+    chosen = settings.selecting(statement, chosen, sources, tuple(k.key.name for k in keys), clauses.level)
     asks = automatic.asked(tuple(replace(ask, epsilon=settings.part(ask.epsilon, clauses.levels)) for ask in asks), chosen.auto or statement.auto)
     settings.check_shares(statement, chosen, asks)
     draft = Draft(

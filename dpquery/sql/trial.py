@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -13,7 +13,7 @@ from dpquery.privacy.locality import owning
 from dpquery.sql import keys as grouping
 from dpquery.sql.env import Env, named_item
 from dpquery.sql.fields import take
-from dpquery.sql.names import Field, Scope, Statement, scratch
+from dpquery.sql.names import Field, Scope, Statement, aliased, scratch
 from dpquery.sql.select import tables
 from dpquery.sql.sides import Bound
 from dpquery.sql.stars import star, unfolded
@@ -29,6 +29,7 @@ class Trial:
     side: Bound
     scope: Scope
     items: Sequence[tuple[str, exp.Expr]]
+    aliases: Mapping[str, exp.Expr]
 
     def fields(self, node: exp.Expr) -> tuple[Field, ...]:
         """The columns that a key or an item is: of a star all of them, of an expression none."""
@@ -51,8 +52,8 @@ def trial(statement: Statement, node: exp.Select, env: Env) -> Trial | None:
     side = tables(copy, first, joins or (), None if where is None else where.this, env.within(copy, ctes), node)
     if not isinstance(side, Bound):
         return None
-    named = [(name or title(one), one) for name, one in (named_item(copy, item) for item in unfolded(copy, items, side.frame))]
-    return Trial(copy, side, Scope(side.frame, copy), named)
+    named = [named_item(copy, item) for item in unfolded(copy, items, side.frame)]
+    return Trial(copy, side, Scope(side.frame, copy), [(name or title(one), one) for name, one in named], aliased(named))
 
 
 def by_unit(statement: Statement, node: exp.Select, env: Env) -> bool:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from dpquery.plan.draft import Either
 from dpquery.sql.names import Statement
 from dpquery.sql.sides import Cell, Released
-from dpquery.values.types import Kind
+from dpquery.values.types import NULL, Kind, Type
 
 SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}
 
@@ -29,7 +29,7 @@ def united(statement: Statement, node: exp.SetOperation, left: Released, right: 
     cells = tuple(
         Cell(
             a.name,
-            a.type if a.type == b.type else None,
+            _common(a.type, b.type),
             a.noisy or b.noisy,
             Either((a.bar, b.bar)) if keep and (a.bar is not None or b.bar is not None) else None,
         )
@@ -41,3 +41,8 @@ def united(statement: Statement, node: exp.SetOperation, left: Released, right: 
         return Released(sql, cells, unique=frozenset(range(len(cells))) if distinct else None, unsure=unsure)
     sql = f"SELECT {', '.join(mine)} FROM ({left.sql}) UNION ALL SELECT {', '.join(theirs)} FROM ({right.sql})"
     return Released(sql, cells, (*left.rows, *right.rows), unsure=unsure)
+
+
+def _common(a: Type | None, b: Type | None) -> Type | None:
+    """The type of a column of both branches, where they are of one: NULL is of each."""
+    return b if a == NULL else a if b in (a, NULL) else None

@@ -59,6 +59,19 @@ ANSWERED = (
     "SELECT country, rank() OVER (ORDER BY n DESC) AS place FROM " + RELEASED,
     "SELECT city, country, count(*) AS n FROM users WHERE city IN ('c0', 'c1') GROUP BY ROLLUP (country), ROLLUP (city) ORDER BY ALL",
     "SELECT country, count(*) AS n FROM users GROUP BY GROUPING SETS (ROLLUP (country), CUBE (city), ())",
+    "SELECT country, sum(length(country)) AS s, rank() OVER (ORDER BY sum(length(country)) DESC) FROM users GROUP BY ROLLUP (country)",
+    "SELECT country, item, count(*) AS n, n * 100.0 / sum(n) OVER (PARTITION BY grouping(country), grouping(item)) AS share, share > 20 AS large "
+    "FROM users JOIN orders USING (user_id) GROUP BY CUBE (country, item)",
+    "SELECT country, city, count(*) AS n FROM users GROUP BY ROLLUP (country, city) "
+    "QUALIFY row_number() OVER (PARTITION BY country ORDER BY count(*) DESC, city) <= 2 ORDER BY -n, country, city",
+    "SELECT upper(country) AS country, rank() OVER (ORDER BY country) AS r FROM users u GROUP BY ROLLUP (u.country) QUALIFY r < 3 AND count(*) > 0",
+    "SELECT DISTINCT max(count(*)) OVER (PARTITION BY country IS NULL) AS most, coalesce(country, 'all') IN ('all', 'US') AS c FROM users "
+    "GROUP BY ROLLUP (country) HAVING count(*) > 5 ORDER BY 1, 2",
+    "SELECT day, count(*) AS n, sum(count(*)) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAY PRECEDING AND CURRENT ROW) AS week FROM orders "
+    "WHERE day BETWEEN '2024-01-01' AND '2024-01-20' GROUP BY ROLLUP (day)",
+    "SELECT country, lag(count(*)) OVER w AS before FROM users GROUP BY ROLLUP (country) WINDOW w AS (ORDER BY country) "
+    "ORDER BY row_number() OVER (ORDER BY country) DESC LIMIT 2",
+    "SELECT count(*) AS n FROM orders WHERE item IN (SELECT item FROM orders GROUP BY ROLLUP (item) HAVING count(*) > 40)",
     "SELECT CASE WHEN grouping(country) = 1 THEN 'all' ELSE country END AS c, count(*) AS n FROM users GROUP BY ROLLUP (country) ORDER BY 1",
 )
 
@@ -93,11 +106,23 @@ def test_options_speak_for_all_levels(con: dpquery.Connection) -> None:
     assert named["price"]["epsilon"] == "3", "a delta beside it is the call's"
 
 
-def test_each_level_has_error_bars(con: dpquery.Connection) -> None:
-    found = con.query("SELECT item, count(*) AS n FROM orders GROUP BY ROLLUP (item) ORDER BY item NULLS LAST", epsilon=4)
+def test_the_total_selects_no_groups(con: dpquery.Connection) -> None:
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3, delta = 1e-9, {}) city, count(*) AS n FROM users GROUP BY {}"
+    for option in ("group_selection_epsilon = 1", "min_privacy_units_per_group = 5", "group_selection_strategy = LAPLACE_THRESHOLD"):
+        for sets in ("ROLLUP (city)", "GROUPING SETS ((), (country), (country, city))"):
+            found = con.explain(clause.format(option, sets)).as_dict()
+            assert found["price"]["epsilon"] == "3"
+    with pytest.raises(dpquery.errors.Refused, match="the keys are public"):
+        con.explain(clause.format("group_selection_epsilon = 1", "ROLLUP (country)").replace(" city,", ""))
+
+
+@pytest.mark.parametrize("more", ["", ", rank() OVER (ORDER BY count(*)) AS r"])
+def test_each_level_has_error_bars(con: dpquery.Connection, more: str) -> None:
+    sql = f"SELECT item, count(*) AS n{more} FROM orders GROUP BY ROLLUP (item) ORDER BY item NULLS LAST"
+    found = con.query(sql, epsilon=4)
     bars = found.intervals["n"]
     assert len(found) == len(bars) == 5
-    assert all(low < value < high for (_, value), (low, high) in zip(found.fetchall(), bars, strict=True))
+    assert all(low < value < high for (_, value, *_), (low, high) in zip(found.fetchall(), bars, strict=True))
 
 
 def test_tidied_sums_match_their_parts(con: dpquery.Connection) -> None:

@@ -8,6 +8,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
 import statements
 from grammar import Agg, Expr, Key, Rel
@@ -19,6 +21,7 @@ from worlds import MAIN, World, world
 from dpquery.errors import Refused
 
 ANSWERED = 4
+PLACE = "rank() OVER (PARTITION BY {} ORDER BY {})"
 SETS = {
     "ROLLUP": lambda keys: [keys[:n] for n in range(len(keys), -1, -1)],
     "CUBE": lambda keys: [some for n in range(len(keys), -1, -1) for some in combinations(keys, n)],
@@ -36,9 +39,9 @@ class Parts:
         self.aggs = [f"{agg.dp} AS a{j}" for j, agg in enumerate(aggs)]
         self.usable = bool(keys and aggs and not options) and all(key.value.reads and not key.aliased for key in keys) and "()" not in str(self.aggs)
 
-    def level(self, group: str, shown: Sequence[str]) -> str:
+    def level(self, group: str, shown: Sequence[str], more: Sequence[str] = ()) -> str:
         items = [f"{key if key in shown else 'NULL'} AS k{i}" for i, key in enumerate(self.keys)]
-        return f"{self.ctes}SELECT {', '.join([*items, *self.aggs])}{self.tail}{f' GROUP BY {group}' if group else ''}"
+        return f"{self.ctes}SELECT {', '.join([*items, *self.aggs, *more])}{self.tail}{f' GROUP BY {group}' if group else ''}"
 
 
 def parts(made: World, seed: str, monkeypatch: pytest.MonkeyPatch) -> Parts | None:
@@ -57,7 +60,7 @@ def parts(made: World, seed: str, monkeypatch: pytest.MonkeyPatch) -> Parts | No
     return found if found.usable and len(set(found.keys)) == len(found.keys) else None
 
 
-def texts(found: Parts, word: str) -> tuple[str, list[str]]:
+def texts(found: Parts, word: str, more: Sequence[str] = ()) -> tuple[str, list[str]]:
     """The statement over several levels, and those of its levels."""
     keys = tuple(found.keys[:3])
     sets = SETS[word](keys)
@@ -65,7 +68,7 @@ def texts(found: Parts, word: str) -> tuple[str, list[str]]:
         ", ".join(f"({', '.join(some)})" for some in sets) if word == "GROUPING SETS" else ", ".join(f"({key})" for key in keys)
     )  # the parser takes no comparison as it is
     rest = found.keys[3:]
-    whole = found.level(", ".join([*rest, f"{word} ({group})"]), found.keys)
+    whole = found.level(", ".join([*rest, f"{word} ({group})"]), found.keys, more)
     return whole, [found.level(", ".join([*rest, *some]), [*rest, *some]) for some in sets]
 
 
@@ -101,7 +104,18 @@ def test_levels_answer_what_each_alone_does(word: str, monkeypatch: pytest.Monke
         if answered < 2:
             stands(made, ready)
         answered += 1
+        placed = prepared(made, backend, texts(found, word, [f"{PLACE.format('k0', 'a0')} AS place"])[0], seed)
+        assert multiset(_rows(silent(made, placed))) == multiset(_placed(alone or [], len(found.keys))), whole
     assert answered == ANSWERED
+
+
+def _placed(rows: list[tuple[Any, ...]], first: int) -> list[tuple[Any, ...]]:
+    """The rows with their places among those of one first key, by the aggregate behind the keys."""
+    if not rows:
+        return []
+    with duckdb.connect() as con:
+        con.register("rows", pa.table({f"c{i}": pa.array(column) for i, column in enumerate(zip(*rows, strict=True))}))
+        return con.execute(f"SELECT *, {PLACE.format('c0', f'c{first}')} FROM rows").fetchall()
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
