@@ -137,12 +137,21 @@ def partitioned(place: Place) -> Iterator[str]:
         yield words.with_edits((words.begin(first), words.begin(first), f"PARTITION BY {unit}{' ' * (first < close)}"))
 
 
+def _is_call(words: Words, first: int, over: int) -> bool:
+    """Whether the words before OVER are one call: with WITHIN GROUP or FILTER, too."""
+    found = words.call(first)
+    between = set() if found is None else {words.word(at) for at in words.flat(found[1] + 1, over)}
+    return found is not None and found[1] < over and between <= {"WITHIN", "GROUP", "WITHIN GROUP", "FILTER", "(", ")"}
+
+
 def over_all(place: Place) -> Iterator[str]:
     """The aggregate of all rows, or of each group, in place of one that is shown beside each row."""
     words, found, level = place.words, _over(place.words, place.index), place.level
     if found is None or level is None or TokenType.GROUP_BY in level.clauses:
         return
     over, opened, close = found
+    if not any(_is_call(words, first, over) and close < end <= close + 3 for first, end in words.items(level)):
+        return  # of what is computed from it and from its row nothing is left
     edits: list[Edit] = [(words.stop(over - 1), words.stop(close), "")]
     if words.kind(opened + 1) is TokenType.PARTITION_BY:
         end = next((at for at in words.flat(opened + 2, close) if words.kind(at) is TokenType.ORDER_BY), close)

@@ -14,6 +14,7 @@ from dpquery.errors import Refused
 from dpquery.sql import (
     editedcalls,
     editeddialects,
+    editedeverybody,
     editedlaterals,
     editedoptions,
     editedqueries,
@@ -32,6 +33,7 @@ DEEPEST = 8  # edits of one statement, one after another
 PARTS = (
     editedsets.EDITS,
     editedoptions.EDITS,
+    editedeverybody.EDITS,
     editedwindows.EDITS,
     editedcalls.EDITS,
     editeddialects.EDITS,

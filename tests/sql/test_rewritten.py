@@ -109,7 +109,7 @@ MEANT = [
     (
         "duckdb",
         "SELECT COUNT(*) FROM (SELECT * FROM orders ORDER BY amount LIMIT 5)",
-        "SELECT COUNT(*) FROM (SELECT * FROM orders QUALIFY row_number() OVER (PARTITION BY orders.user_id ORDER BY amount) <= 5)",
+        "SELECT COUNT(*) FROM (SELECT * FROM orders WHERE amount <= (SELECT quantile_cont(amount, 0.1) FROM orders))",
     ),
     (
         "duckdb",
@@ -463,6 +463,29 @@ DIFFERENT = [
     ("SELECT COUNT(*) FROM (SELECT user_id, list(DISTINCT channel ORDER BY channel) AS c FROM orders GROUP BY user_id) WHERE c > 2", WHICH),
     ("SELECT AVG(a) FROM (SELECT user_id, first(amount) AS a FROM orders GROUP BY user_id)", "the smallest value"),
     ("SELECT COUNT(*) FROM (SELECT * FROM orders LIMIT 5)", "of all rows, not of the first alone"),
+    ("SELECT COUNT(*) FROM (SELECT amount, avg(amount) OVER () AS m FROM orders WHERE paid) WHERE amount > m", ""),
+    ("SELECT amount - avg(amount) OVER () AS d FROM orders", "of all rows, not row by row"),
+    (
+        "SELECT AVG(amount) FROM (SELECT * FROM orders WHERE paid QUALIFY rank() OVER (ORDER BY amount DESC) <= 9)",
+        "of the tenth of all rows that comes first; 0.9 is a placeholder for your own fraction",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT percent_rank() OVER (ORDER BY amount) AS p FROM orders) WHERE p > 0.9",
+        "by released quantiles, rows of one value in one part, in tenths",
+    ),
+    (
+        "SELECT d, AVG(amount) FROM (SELECT *, ntile(4) OVER (ORDER BY amount DESC) AS d FROM orders) GROUP BY d",
+        "by released quantiles, rows of one value in one part",
+    ),
+    (
+        "SELECT COUNT(*) FROM users u WHERE (SELECT channel FROM orders o WHERE o.user_id = u.user_id ORDER BY amount DESC LIMIT 1) = 'web'",
+        "of rows where neither is NULL",
+    ),
+    (
+        "SELECT COUNT(*) FROM users WHERE city = (SELECT channel FROM orders ORDER BY amount DESC LIMIT 1)",
+        "that of the largest sum, not of one row",
+    ),
+    ("DELETE FROM users WHERE age > 3", "how many such rows there are: no row is deleted"),
     ("SELECT COUNT(*) FROM (SELECT * FROM orders ORDER BY day LIMIT 5)", "the first 5 of each unit, not of all"),
     ("SELECT COUNT(*) FROM users; DROP TABLE orders", "the first statement alone"),
     (
