@@ -78,6 +78,23 @@ def grouped(g: Grammar, depth: int) -> Rel | None:
     return wrapped(g, texts[0], texts[1], columns, private=True)
 
 
+def reduced(g: Grammar, reduce: Callable[[Grammar, Sequence[Col]], Expr | None]) -> Rel | None:
+    """Rows of a relation grouped by the unit, and one aggregate of them: alone, what it does is seen in the answer."""
+    below = relation(g, 0)
+    fixing = [c for c in below.cols if _fixes(c) and c.unit]
+    scope = visible(g, below.cols)
+    made = reduce(g, scope) if fixing and below.unit is not None else None
+    if made is None or not made.reads:
+        return None
+    key, name, result = g.read(scope[below.cols.index(fixing[0])]), fixing[0].name, g.name("n")
+    plain, texts = made.plain.replace("{f}", ""), list[str]()  # there is no FILTER
+    for place, unit in ((0, ""), (1, f"{below.unit} AS __u, ")):
+        items = f"{unit}{(key.dp, key.plain)[place]} AS {name}, {(made.dp, plain)[place]} AS {result}"
+        by = f"{below.unit}, " if place else ""
+        texts.append(f"SELECT {items} FROM {(below.dp, below.plain)[place]} GROUP BY {by}{(key.dp, key.plain)[place]}")
+    return wrapped(g, texts[0], texts[1], ((key, name, True), (replace(made, bare=None), result, True)), private=True)
+
+
 def _having(g: Grammar, results: Sequence[tuple[Expr, str]]) -> Expr | None:
     """A condition on the aggregates, by their aliases or written out."""
     if not results or g.chance(0.6):

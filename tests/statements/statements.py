@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from random import Random
 
 import calls
-import perunit  # noqa: F401 - its productions
+import perunit
 import plain
 import upper
 from expressions import condition, day, number, text
@@ -331,6 +331,18 @@ def about(world: World, seed: str, function: str, call: calls.Call, name: str) -
         if made is not None and (made.reads or not call.args):
             limits, options, _ = _options(g, rel, rel.cols, [not made.reads], True)
             return _written(g, rel, [], [Key(made, not made.reads)], [Agg("COUNT(*)", "count")], limits, options, False)
+    return None
+
+
+def counted_by(world: World, seed: str, reduce: Callable[[Grammar, Scope], Expr | None]) -> Statement | None:
+    """A statement that counts units by what an aggregate makes of the rows of each."""
+    for attempt in range(40):
+        g = Grammar(Random(f"{seed}/{attempt}"), world)
+        rel = perunit.reduced(g, reduce)
+        if rel is not None:
+            value = g.read(visible(g, rel.cols)[-1])
+            limits, options, _ = _options(g, rel, rel.cols, [False], True)
+            return _written(g, rel, [], [Key(value, False)], [Agg("COUNT(*)", "count")], limits, options, False)
     return None
 
 
