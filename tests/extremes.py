@@ -85,6 +85,10 @@ concat(s, t, s, t, s, t, s, t, s) ; concat(s) ; s || x ; concat(s, i, f) ; conca
 replace(s, 'a', 'aaaaaaaaaaaaaaaa') ; replace(s, '', 'x') ; replace(s, '🦆', '') ; replace(replace(s, 'a', '🦆🦆🦆'), '🦆', 'aa')
 starts_with(s, '🦆') ; ends_with(s, '') ; contains(s, 'aaaaaaaaaaaaaaaaaaaaab') ; strpos(s, '') ; strpos(s, 'a🦆') ; s LIKE '%a%a%a%a%a%b'
 s ILIKE '%A_🦆%' ; s LIKE '$%$_$$%' ESCAPE '$' ; s ILIKE '%$_%' ESCAPE '$' ; s LIKE '' ; s NOT LIKE '_%' ; s LIKE '%\_' ESCAPE '\'
+s LIKE t ; s ILIKE t || '%' ; s LIKE s ; t LIKE '%' || s ; s ~ '^(a|\s)*$' ; s ~ '(?i)[^a-z%]{3,64}[\s\S]*🦆' ; s SIMILAR TO '(..|a)+' ; s ~ ''
+regexp_extract(s, '(a*)([^a]?)', 2) ; regexp_extract(s, '\w+$') ; regexp_replace(s, '', 'xxxxxxxxxxxxxxxx', 'g')
+regexp_replace(s, '.', '\0\0\0', 'g') ; regexp_replace(s, '(a)|(b?)', '\2\\\1')
+regexp_matches(s || t, 'a.{0,100}🦆|\bz') ; length(regexp_replace(s, '[^[:alnum:]]+', '', 'g'))
 d + INTERVAL 9999 YEAR + INTERVAL 9999 YEAR ; date_trunc('week', d - INTERVAL 9999 YEAR) ; d + i ; d - i ; d + 3652059 ; d - 2147483647 - 1
 d - e ; last_day(d) ; last_day(ts) ; dayname(d) ; dayname(ts) ; monthname(d) ; monthname(ts) ; last_day(d + 40) ; year(d + i) + i
 CAST(d + i AS TIMESTAMP)

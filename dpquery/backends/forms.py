@@ -13,6 +13,7 @@ from dpquery.backends.shapes import Form, Piece, Pieces, bare, compared, in_list
 from dpquery.backends.values import quoted
 from dpquery.plan.coerce import LONGEST
 from dpquery.plan.lengths import longest
+from dpquery.plan.rules import PATTERN
 from dpquery.plan.scalar import Call, Literal, Scalar
 from dpquery.values.types import DATE, Kind
 
@@ -44,12 +45,19 @@ def _replaced(call: Call, pieces: Pieces) -> Piece:
     return Piece(f"left(replace({s}, {old}, {new}), {LONGEST})")
 
 
+def _substituted(call: Call, pieces: Pieces) -> Piece:
+    return Piece(f"left(regexp_replace({', '.join(piece.text for piece in pieces)}), {LONGEST})")
+
+
 def _number_args(function: str) -> Form:
     return lambda call, pieces: Piece(f"{function}({', '.join([pieces[0].text, *(bare(arg) for arg in call.args[1:])])})")
 
 
 def _like(word: str) -> Form:
     def form(call: Call, pieces: Pieces) -> Piece:
+        if not isinstance(call.args[1], Literal):  # what it takes to match is bounded, as for a literal
+            pattern = pieces[1].text
+            return Piece(f"CASE WHEN length({pattern}) <= {PATTERN} THEN ({pieces[0].text} {word} {pattern}) END")
         escape = f" ESCAPE {pieces[2].text}" if len(pieces) > 2 else ""
         return Piece(f"({pieces[0].text} {word} {pieces[1].text}{escape})")
 
@@ -133,6 +141,9 @@ FORMS: Mapping[str, Form] = {
     "strpos": plain("strpos({0}, {1})"),
     "like": _like("LIKE"),
     "ilike": _like("ILIKE"),
+    "regexp": plain("regexp_matches({0}, {1})"),
+    "regexp_extract": lambda call, pieces: Piece(f"regexp_extract({pieces[0].text}, {pieces[1].text}, {bare(call.args[2])})"),
+    "regexp_replace": _substituted,
     "date_part": _dates("date_part({0}, {1})"),
     "date_trunc": _dates("CAST(date_trunc({0}, {1}) AS TIMESTAMP)"),
     "date_diff": _dates("date_diff({0}, {1}, {2})"),

@@ -115,9 +115,21 @@ def _text() -> Iterator[Function]:
     yield Function("ends_with", "ends_with(s, t)", family, rules.sought, 2, 2, "BOOLEAN", "literal t", ("ends_with", "suffix"))
     yield Function("contains", "contains(s, t)", family, rules.sought, 2, 2, "BOOLEAN", "literal t", ("contains",))
     yield Function("strpos", "strpos(s, t), position(t IN s)", family, rules.located, 2, 2, "INTEGER, 0 where absent", "literal t", places_of)
-    pattern = f"literal pattern of at most {rules.PATTERN} characters"
+    pattern = f"pattern of at most {rules.PATTERN} characters, NULL for a longer one that is no literal; with ESCAPE a literal"
     yield Function("like", "s LIKE pattern [ESCAPE e]", family, rules.like, 2, 3, "BOOLEAN", pattern)
     yield Function("ilike", "s ILIKE pattern [ESCAPE e]", family, rules.like, 2, 3, "BOOLEAN", pattern)
+
+
+def _patterns() -> Iterator[Function]:
+    family, literal = "Regular expressions", "literal pattern"
+    matches = "regexp_matches(s, pattern [, options]), s ~ pattern"
+    yield Function("regexp", matches, family, rules.matched, 2, 2, "BOOLEAN", literal, ("regexp_matches", "regexp_like"))
+    found = "STRING, empty where nothing matches"
+    extract = "regexp_extract(s, pattern [, group [, options]])"
+    yield Function("regexp_extract", extract, family, rules.extracted, 3, 3, found, f"{literal} and group", ("regexp_extract",))
+    grown = f"{literal} and new text, that at most {rules.GROWTH} times as long as the shortest match; cut at {LONGEST} characters"
+    replace = "regexp_replace(s, pattern, new [, options])"
+    yield Function("regexp_replace", replace, family, rules.substituted, 3, 4, "STRING", grown, ("regexp_replace",))
 
 
 def _dates() -> Iterator[Function]:
@@ -138,7 +150,7 @@ def _dates() -> Iterator[Function]:
 
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
-    {entry.name: entry for family in (_numbers, _truth, _choice, _text, _dates) for entry in family()}
+    {entry.name: entry for family in (_numbers, _truth, _choice, _text, _patterns, _dates) for entry in family()}
 )
 """Every function that may stand below the noise line, by canonical name."""
 
@@ -151,6 +163,7 @@ REWRITTEN: Mapping[str, str] = MappingProxyType(
         "try_cast": "CAST(x AS type)",
         "width_bucket": "floor((x - low) * n / (high - low)) + 1, at least 0 and at most n + 1; for two literal bounds",
         "strftime": "the parts and names of a date or timestamp, joined; of %Y, %m, %d, %H, %M, %S, %j, %G, %V, %u, %B, %b, %A, %a",
+        "regexp_full_match": "regexp_matches of the whole text; so is s SIMILAR TO pattern",
         "now": "the time of asking in UTC, fixed when the statement is read",
         "today": "the date of asking in UTC, fixed when the statement is read",
         "current_date": "the date of asking in UTC, fixed when the statement is read",
@@ -173,8 +186,6 @@ FORBIDDEN: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("query", "query_table", "stats", "duckdb_tables", "duckdb_settings"), "reads outside the data set"),
         **dict.fromkeys(("repeat", "lpad", "rpad", "pad", "range", "generate_series", "list_value", "unnest"), "may grow without limit"),
         **dict.fromkeys(("array", "string_split", "split", "format", "printf", "bar", "concat_ws"), "may grow without limit"),
-        **dict.fromkeys(("regexp_matches", "regexp_replace", "regexp_extract", "regexp_full_match"), "has a cost that depends on a row"),
-        **dict.fromkeys(("regexp_like", "regexp_i_like", "rlike", "similar_to"), "has a cost that depends on a row"),
         **dict.fromkeys(("error", "try"), "turns a row into an error"),
         **dict.fromkeys(("md5", "sha1", "sha256", "hash"), "is not in the allow-list: hashes of private values serve no aggregate"),
     }

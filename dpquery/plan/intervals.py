@@ -321,8 +321,8 @@ def _none(call: Call) -> Range:
     return ALL
 
 
-TRUTHS = "eq ne lt le gt ge distinct not_distinct between in and or not is_null is_true is_false starts_with ends_with contains like ilike"
-TEXTS = "lower upper trim ltrim rtrim substring left right cat concat replace dayname monthname"
+TRUTHS = "eq ne lt le gt ge distinct not_distinct between in and or not is_null is_true is_false starts_with ends_with contains like ilike regexp"
+TEXTS = "lower upper trim ltrim rtrim substring left right cat concat replace regexp_extract regexp_replace dayname monthname"
 DAYS = "date_trunc date_add add_days last_day"
 
 SPANS: Mapping[str, Callable[[Call], Range]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpquery.plan.coerce import LONGEST
-from dpquery.plan.rules import GROWTH
+from dpquery.plan.rules import GROWTH, MOST_GROUPS
 from dpquery.plan.scalar import Call, Case, Cast, Column, Literal, Scalar
 from dpquery.values.types import Kind
 
@@ -25,7 +25,7 @@ def longest(scalar: Scalar) -> int:
             return min(longest(arg), count)
         case Call(function="substring", args=(arg, _, Literal(value=int(count)))):
             return min(longest(arg), abs(count))
-        case Call(function="lower" | "upper" | "trim" | "ltrim" | "rtrim" | "left" | "right" | "substring", args=args):
+        case Call(function="lower" | "upper" | "trim" | "ltrim" | "rtrim" | "left" | "right" | "substring" | "regexp_extract", args=args):
             return longest(args[0])
         case Call(function="dayname" | "monthname"):
             return MOST_SPELLED
@@ -40,6 +40,8 @@ def bulk(scalar: Scalar) -> int:
     match scalar:
         case Call(function="replace", args=args):
             return GROWTH * longest(args[0])
+        case Call(function="regexp_replace", args=args):
+            return (GROWTH + MOST_GROUPS) * (longest(args[0]) + 1)
         case Call(function="cat" | "concat", args=args):
             return sum(longest(arg) for arg in args)
         case Call() | Cast() if scalar.type.kind is Kind.STRING:

@@ -5,8 +5,10 @@ A rule maps the arguments as read to (the arguments converted, the type of the r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from dpquery.plan import patterns
 from dpquery.plan.coerce import DIGITS, LONGEST, Mismatch, common, convert, named
 from dpquery.plan.scalar import Literal, Scalar
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, Kind, Type
@@ -17,6 +19,8 @@ Rule = Callable[[Args], tuple[Args, Type]]
 PATTERN = 128  # characters of a LIKE pattern: matching takes at most 4096 times as many steps
 NEEDLE = 256  # characters of a text that is searched for
 GROWTH = 16  # how many times longer replace() may make a text
+MOST_GROUPS = 9
+_REFERENCE = re.compile(r"\\([0-9\\])")
 PRODUCT_SCALE = 22  # digits after the point of a product of decimals: leaves 16 before it
 PARTS: dict[str, tuple[int, int]] = {
     "year": (1, 9999),
@@ -210,7 +214,9 @@ def short(arg: Scalar, most: int, what: str) -> Literal:
 
 
 def like(args: Args) -> tuple[Args, Type]:
-    """A text, a literal pattern and, optionally, a literal escape character; truth out."""
+    """A text, a pattern and, optionally where that is a literal, a literal escape character; truth out."""
+    if len(args) == 2 and not isinstance(args[1], Literal):
+        return tuple(want(arg, STRING) for arg in args), BOOLEAN
     pattern = str(short(args[1], PATTERN, "the pattern").value)
     if len(args) == 2:
         if "\\" in pattern:
@@ -239,6 +245,40 @@ def replaced(args: Args) -> tuple[Args, Type]:
     old, new = (str(short(arg, NEEDLE, "the texts to replace and to insert").value) for arg in args[1:])
     if len(new) > GROWTH * max(1, len(old)):
         raise Mismatch(f"inserts a text more than {GROWTH} times as long as the one it replaces", code="TOO_COMPLEX")
+    return (want(args[0], STRING), *args[1:]), STRING
+
+
+def pattern(arg: Scalar) -> patterns.Pattern:
+    """The regular expression that a literal spells."""
+    return patterns.parse(str(literal(arg, STRING, "the pattern").value))
+
+
+def matched(args: Args) -> tuple[Args, Type]:
+    """A text and a literal regular expression, truth out."""
+    pattern(args[1])
+    return (want(args[0], STRING), args[1]), BOOLEAN
+
+
+def extracted(args: Args) -> tuple[Args, Type]:
+    """A text, a literal regular expression and the literal number of one of its groups; the result a text."""
+    group, found = literal(args[2], INTEGER, "the number of a group").value, pattern(args[1])
+    if not isinstance(group, int) or not 0 <= group <= min(found.groups, MOST_GROUPS):
+        raise Mismatch(f"takes a group of the pattern, of which there are {found.groups}", code="BAD_LITERAL", instead="0 for all that it matches")
+    return (want(args[0], STRING), *args[1:]), STRING
+
+
+def substituted(args: Args) -> tuple[Args, Type]:
+    """A text, a literal regular expression, what to put in place of what it matches, and 'g' for all of it; the result a text."""
+    found, new = pattern(args[1]), str(short(args[2], NEEDLE, "the text to insert").value)
+    literals = _REFERENCE.sub("", new)
+    groups = [int(one) for one in _REFERENCE.findall(new) if one.isdigit()]
+    if "\\" in literals or max((0, *groups)) > found.groups:
+        message = "inserts a text with a backslash that is no \\\\ and no group of the pattern"
+        raise Mismatch(message, code="BAD_LITERAL", instead="\\1 for the first group, \\0 for all that it matches")
+    if len(new) > GROWTH * max(1, patterns.shortest(found.body)) or len(groups) > MOST_GROUPS:
+        raise Mismatch(f"inserts a text more than {GROWTH} times as long as the shortest one it replaces", code="TOO_COMPLEX")
+    if len(args) > 3 and literal(args[3], STRING, "the options").value != "g":
+        raise Mismatch("takes 'g', for all matches, as its last argument", code="BAD_LITERAL")
     return (want(args[0], STRING), *args[1:]), STRING
 
 

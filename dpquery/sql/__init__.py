@@ -16,7 +16,7 @@ from dpquery.sql.advice import ADVICE
 from dpquery.sql.dialect import DIALECTS, parse
 from dpquery.sql.names import Statement
 from dpquery.sql.parameters import Given
-from dpquery.sql.places import pointed
+from dpquery.sql.places import MEANT, pointed
 from dpquery.sql.question import question
 from dpquery.sql.quiet import quiet
 from dpquery.sql.quoting import mended
@@ -59,6 +59,7 @@ def offered(text: str, dialect: str, attempt: Callable[[str], object]) -> Iterat
             found = rewritten.statement(refused, text, dialect, refusal)
             if found is not None:
                 refused.rewritten, refused.differs = found
+        pointed(refused, text, MEANT)
         raise
 
 

@@ -20,6 +20,8 @@ ROUNDING = "rounding"  # the mark of a cast to integers: how the dialect gets ri
 WIDE = "wide"  # the mark of a cast in a dialect all of whose integers have 64 bits or more, whatever they are called
 BIGINT_SUMS = "bigint sums"  # the mark of a division in a dialect whose sums of integers are integers of 64 bits
 ISO_WEEK = "iso week"  # the mark of a week that starts on Monday, in a dialect whose own start on Sunday
+DIALECT = "dialect"  # the mark of what has a dialect's own meaning: patterns, and texts that they look through
+MARKED = (exp.RegexpLike, exp.RegexpILike, exp.SimilarTo, exp.RegexpExtract, exp.RegexpSubstr, exp.RegexpReplace, exp.Substring)
 CASTS: Mapping[str, type[exp.Expr]] = {"bigquery": exp.Round, "snowflake": exp.Round, "spark": exp.Trunc, "trino": exp.Round}
 INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "INT128")
 
@@ -36,6 +38,8 @@ def check(tree: exp.Expr, dialect: str, source: str) -> None:
     """Nothing, or Refused where the statement would be read in DuckDB's meaning; casts to integers are marked with the dialect's rounding."""
     differences, rounding = DIFFERENCES.get(dialect, ()), CASTS.get(dialect)
     for node in tree.walk() if differences or rounding else ():
+        if isinstance(node, MARKED):
+            node.meta[DIALECT] = dialect
         if isinstance(node, exp.Div) and dialect == "trino":
             node.meta[BIGINT_SUMS] = True
         for one in differences:
@@ -51,6 +55,11 @@ def rounding(node: exp.Expr) -> type[exp.Expr] | None:
     """How the dialect of the statement rounds what this cast makes an integer: exp.Round, exp.Trunc; None: as DuckDB does."""
     found: type[exp.Expr] | None = node.meta.get(ROUNDING)
     return found
+
+
+def dialect_of(node: exp.Expr) -> str:
+    """The dialect of a node whose meaning is the dialect's."""
+    return str(node.meta.get(DIALECT, "duckdb"))
 
 
 def wide(node: exp.Expr) -> bool:

@@ -14,6 +14,7 @@ from dpquery.sql.casts import cast_to
 from dpquery.sql.fields import take
 from dpquery.sql.formats import formatted
 from dpquery.sql.moments import day_part, interval, shift, shift_by, unit_name
+from dpquery.sql.regexps import REGEXPS, substring
 from dpquery.sql.visit import At, Reader, clock, unknown, visit
 from dpquery.values.types import DATE, INTEGER, STRING, TIMESTAMP, Value
 
@@ -32,7 +33,6 @@ SIGNATURES: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[str, ...]]] =
     exp.Lower: ("lower", ("this",), ()),
     exp.Upper: ("upper", ("this",), ()),
     exp.Length: ("length", ("this",), ("binary",)),
-    exp.Substring: ("substring", ("this", "start", "length"), ()),
     exp.Left: ("left", ("this", "expression"), ()),
     exp.Right: ("right", ("this", "expression"), ()),
     exp.Replace: ("replace", ("this", "expression", "replacement"), ()),
@@ -71,6 +71,12 @@ def _plain(node: exp.Expr, at: At) -> Scalar:
     name, fields, ignored = SIGNATURES[type(node)]
     found = take(node, *fields, *ignored)[: len(fields)]
     return call(name, *(visit(arg, at) for arg in found if arg is not None))
+
+
+def _substring(node: exp.Substring, at: At) -> Scalar:
+    """By places, or in PostgreSQL by a pattern."""
+    found = substring(node, at)
+    return call("substring", *(visit(arg, at) for arg in take(node, "this", "start", "length") if arg is not None)) if found is None else found
 
 
 def _trim(node: exp.Trim, at: At) -> Scalar:
@@ -197,6 +203,8 @@ def _anonymous(node: exp.Anonymous, at: At) -> Scalar:
 CALLS: Mapping[type[exp.Expr], Callable[..., Scalar]] = {
     **dict.fromkeys(SIGNATURES, _plain),
     **dict.fromkeys(PART_NODES, _part),
+    **REGEXPS,
+    exp.Substring: _substring,
     exp.Trim: _trim,
     exp.Concat: _concat,
     exp.Log: _log,

@@ -15,6 +15,7 @@ from dpquery.sql.words import Words
 ENDS = {"MIN": "0.01", "MAX": "0.99"}
 TRUTHS = {"AVG takes numbers, not a boolean": "AVG(CAST({0} AS INT))", "SUM takes numbers, not a boolean": "COUNT(*) FILTER (WHERE {0})"}
 SPREADS = ("STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP")
+ROW = re.compile(r"\(\s*([\w.\"]+(?:\s*,\s*[\w.\"]+)+)\s*\)")
 DISTINCT = re.compile(r"\ADISTINCT\b\s*", re.IGNORECASE)
 FORMATTED = re.compile(r"([\w.\"]+)\s*,\s*'([^']*)'")
 MOMENTS = {
@@ -41,6 +42,9 @@ OTHERS: Mapping[str, str] = {
     "BIT_OR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "BIT_XOR": "COUNT(*) FILTER (WHERE {0} % 2 = 1)",
     "REGR_SLOPE": "COVAR_POP({0}, {1}) / VAR_POP({1}) FILTER (WHERE {0} IS NOT NULL)",
+    "REGR_INTERCEPT": f"(AVG({{0}}) FILTER (WHERE {BOTH}) - COVAR_POP({{0}}, {{1}}) / VAR_POP({{1}}) FILTER (WHERE {BOTH}) * "
+    f"AVG({{1}}) FILTER (WHERE {BOTH}))",
+    "MAD": "(QUANTILE_CONT({0}, 0.75) - QUANTILE_CONT({0}, 0.25)) / 2",
     "REGR_R2": "POWER(CORR({0}, {1}), 2)",
     "REGR_COUNT": f"COUNT(*) FILTER (WHERE {BOTH})",
     "REGR_AVGX": f"AVG({{1}}) FILTER (WHERE {BOTH})",
@@ -58,6 +62,7 @@ OTHERS: Mapping[str, str] = {
 REMARKS = {
     **dict.fromkeys(("KURTOSIS", "SKEWNESS"), "the variance"),
     **dict.fromkeys(("LIST", "ARRAY_AGG"), "how many there are, not which"),
+    "MAD": "half the distance of the quartiles, which is the same where values lie evenly around the median",
     "REGR_R2": "no number where one of both does not vary",
 }
 """How it differs, where its code does not say so."""
@@ -166,11 +171,18 @@ def moment(place: Place) -> Iterator[Remarked]:
 
 
 WRITTEN: Mapping[str, tuple[str, str]] = {
-    "GEOMETRIC_MEAN": ("EXP(AVG(LN({0}), bounds => 'auto'))", "of values above 0, their bounds chosen from the data, out of the same price"),
+    **dict.fromkeys(
+        ("GEOMETRIC_MEAN", "GEOMEAN"),
+        ("EXP(AVG(LN({0}), bounds => 'auto'))", "of values above 0, their bounds chosen from the data, out of the same price"),
+    ),
     "AGE": ("date_diff('day', {1}, {0})", "in days"),
     "MONTHS_BETWEEN": ("date_diff('month', {1}, {0})", "in months that begin in between"),
 }
 """What says the same, or nearly, as a function that is not known."""
+PAIRED = (
+    "the values of each row as one text with '|' in between, NULL left out of it",
+    "rows without NULL; the values of each as one text with '|' in between",
+)
 MAPS = ("MAP_AGG", "OBJECT_AGG", "JSON_OBJECT_AGG", "JSONB_OBJECT_AGG", "MULTIMAP_AGG", "JSON_OBJECTAGG")
 SIZED = re.compile(
     r"\b(?:cardinality|array_length|array_size|size|len|length)\s*\(\s*(?:array_agg|list|set_agg|array_unique_agg|collect_set|collect_list)\s*\("
@@ -186,6 +198,22 @@ def written_out(place: Place) -> Iterator[Remarked]:
     if template and found is not None and len(found[0]) > ("{1}" in template):
         for text in call_put(place, template):
             yield Remarked(text, differs)
+
+
+def as_text(place: Place) -> Iterator[Remarked]:
+    """COUNT(DISTINCT (a, b)) and COUNT(DISTINCT a, b), which leaves out rows with NULL, as the count of different texts."""
+    found, words = arguments(place.words, place.index), place.words
+    items = [] if found is None else [DISTINCT.sub("", found[0][0]), *found[0][1:]]
+    row = ROW.fullmatch(items[0]) if len(items) == 1 else None
+    if found is None or not (row or len(items) > 1):
+        return
+    sign = " || '|' || "
+    text = (
+        "CONCAT(" + ", '|', ".join(one.strip() for one in row.group(1).split(",")) + ")"
+        if row
+        else sign.join(f"CAST({one} AS VARCHAR)" for one in items)
+    )
+    yield Remarked(words.with_edits((place.offset, words.stop(found[1]), f"COUNT(DISTINCT {text})")), PAIRED[row is None])
 
 
 def by_key(place: Place) -> Iterator[Remarked]:
@@ -327,7 +355,8 @@ EDITS: dict[str, tuple[Change, ...]] = {
     "FUNCTION_ABOVE_NOISE": (sized,),
     "WRONG_ARGUMENTS": (both_counted,),
     "STAR": (put(r"\b\w+\s*\(\s*\*\s*\)", "COUNT(*)"),),
-    "QUANTILE": (percent,),
+    "COUNT_DISTINCT": (as_text,),
+    "QUANTILE": (percent, nearest),
     "LIST_INDEX": (last_of_list,),
     "LIST_ABOVE_NOISE": (one_of_list,),
     "IGNORE_NULLS": (left_out_behind(r"\s*\b(?:IGNORE|RESPECT)\s+NULLS\b"),),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dpquery.errors import Position, Refused
 
-WORDS: Mapping[str, tuple[str, str]] = {
+WORDS: Mapping[str, tuple[str | tuple[str, ...], str]] = {
     "TABLESAMPLE": ("TABLESAMPLE", r"TABLESAMPLE|USING\s+SAMPLE|SAMPLE"),
     "PIVOT": ("PIVOT", r"UNPIVOT|PIVOT"),
     "FETCH": ("FETCH", r"FETCH"),
@@ -22,12 +22,18 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "GROUPING_SETS": ("GROUPING SETS", r"GROUPING\s+SETS"),
 }
 """By code: how a message about the clause starts, and the clause's word."""
+MEANT: Mapping[str, tuple[str | tuple[str, ...], str]] = {
+    "EXISTS": ("EXISTS", r"(?:NOT\s+)?EXISTS"),
+    "LATERAL": ("LATERAL in FROM", r"LATERAL|(?:CROSS|OUTER)\s+APPLY"),
+    "SET_OPERATION": (("EXCEPT ALL", "INTERSECT ALL"), r"(?:EXCEPT|INTERSECT)\s+ALL"),
+}
+"""Likewise where another place is what the statement to write instead is made from: moved once that is made."""
 QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
-def pointed(refused: Refused, text: str) -> None:
+def pointed(refused: Refused, text: str, words: Mapping[str, tuple[str | tuple[str, ...], str]] = WORDS) -> None:
     """Moves a refusal of a clause to the clause's word: the last one before where it points, else the first."""
-    start, word = WORDS.get(refused.code, ("", ""))
+    start, word = words.get(refused.code, ("", ""))
     if not word or refused.position is None or refused.source != text or not refused.message.startswith(start):
         return
     bare = QUOTED.sub(lambda found: " " * len(found.group()), text)

@@ -51,7 +51,7 @@ def _check_zone(node: exp.Expr, source: str) -> None:
     zone = argument(node, "expression") if isinstance(node, exp.Datetime) else argument(node, "zone")
     if zone is None or _is_utc(zone):
         return
-    message = "timestamps have no zone here and are UTC: a part of one in another zone is not supported"
+    message = "timestamps have no zone here and are UTC: one in another zone, or a part of it, is not supported"
     raise _refused(message, zone, source)
 
 
@@ -198,9 +198,7 @@ def _elapsed(node: exp.Expr) -> exp.Expr | None:
 
 
 def _extracted(node: exp.Expr) -> exp.Expr:
-    """EXTRACT(DATE FROM t), EXTRACT(ISOWEEK FROM t), and EXTRACT(.. FROM t AT TIME ZONE 'UTC') of BigQuery."""
-    if isinstance(node.expression, exp.AtTimeZone) and _is_utc(argument(node.expression, "zone")):
-        node.set("expression", node.expression.this)
+    """EXTRACT(DATE FROM t) and EXTRACT(ISOWEEK FROM t) of BigQuery."""
     if _unit(node.this) == "date":
         return _cast(node.expression, exp.DType.DATE)
     if _unit(node.this) == "isoweek":
@@ -264,7 +262,31 @@ def _of_text(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _as_text(node: exp.Expr) -> exp.Expr:
+    """r'a text as it is'."""
+    return exp.Literal.string(node.name)
+
+
+def _escapable(node: exp.Expr) -> exp.Expr | None:
+    """LIKE with a pattern that is no literal, where a backslash in it takes the next sign as it is: NULL for such a pattern."""
+    pattern = node.expression.unnest()
+    if isinstance(pattern, exp.Literal | exp.Any | exp.All) or isinstance(node.parent, exp.Escape):
+        return None
+    plain = exp.Not(this=exp.Contains(this=pattern.copy(), expression=exp.Literal.string("\\")))
+    return exp.Case(ifs=[exp.If(this=plain, true=node.copy())])
+
+
+ESCAPED: dict[type[exp.Expr], Rephrase] = dict.fromkeys((exp.Like, exp.ILike), _escapable)
+
+
+def _in_utc(node: exp.Expr) -> exp.Expr:
+    """t AT TIME ZONE 'UTC': the moment itself, which is in UTC; other zones were refused."""
+    return exp.paren(node.this, copy=False)
+
+
 EVERYWHERE: Mapping[type[exp.Expr], Rephrase] = {
+    exp.AtTimeZone: _in_utc,
+    exp.RawString: _as_text,
     exp.Length: _of_text,
     exp.DateFromParts: _from_parts,
     exp.TimestampFromParts: _from_parts,
@@ -285,6 +307,7 @@ def _never_missing(node: exp.Expr) -> exp.Expr | None:
 AROUND = (exp.WithinGroup, exp.Filter, exp.Window)
 WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
     "bigquery": {
+        **ESCAPED,
         exp.Cast: _zoned,
         exp.TryCast: _zoned,
         exp.Timestamp: _moment,
@@ -301,6 +324,7 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.Extract: _extracted,
     },
     "spark": {
+        **ESCAPED,
         exp.Cast: _zoned,
         exp.TryCast: _zoned,
         exp.Timestamp: _moment,
@@ -318,7 +342,7 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.FromISO8601Date: _iso_date,
         exp.Anonymous: lambda node: _from_parts(node) or joda(node),
     },
-    "postgres": {exp.Cast: _sized, exp.TryCast: _sized, exp.Values: _numbered("column"), exp.Table: _series},
+    "postgres": {**ESCAPED, exp.Cast: _sized, exp.TryCast: _sized, exp.Values: _numbered("column"), exp.Table: _series},
     "snowflake": {
         exp.Values: _numbered("column"),
         **dict.fromkeys((exp.GroupConcat, *AROUND), _never_missing),

@@ -23,6 +23,8 @@ from dpquery.sql.visit import DEEPEST, At, Reader, Scope, clock, visit
 from dpquery.values.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TIMESTAMP, Kind, Type
 
 MOST_NODES = 2_000  # of one expression, columns of subqueries written out, literals of IN lists not counted
+PATTERNED = ("regexp", "regexp_extract", "regexp_replace")
+MOST_PATTERNS = 32  # of one expression: the engine may hold 8 MB for each
 MOST_CHARACTERS = 64 * LONGEST  # that the engine may hold for one row: 64 texts of full length
 
 
@@ -30,12 +32,15 @@ def read(node: exp.Expr, scope: Scope) -> Scalar:
     """The typed expression. Raises Refused where it is not in the allow-list, has no type, or is too large."""
     at = At(scope, READERS)
     scalar = visit(node, at)
-    nodes, level, characters = 0, 0, 0
+    nodes, level, characters, patterns = 0, 0, 0, 0
     layer: list[Scalar] = [scalar]
     while layer:
         nodes, level = nodes + len(layer), level + 1
         if nodes > MOST_NODES or level > DEEPEST:
             raise at.refuse("TOO_COMPLEX", f"the expression has more than {MOST_NODES:,} parts, or {DEEPEST} within each other", node)
+        patterns += sum(isinstance(one, Call) and one.function in PATTERNED for one in layer)
+        if patterns > MOST_PATTERNS:
+            raise at.refuse("TOO_COMPLEX", f"the expression has more than {MOST_PATTERNS} regular expressions", node, "one with |, or LIKE")
         characters += sum(bulk(one) for one in layer)
         if characters > MOST_CHARACTERS:
             raise at.refuse("TOO_COMPLEX", "the expression builds too many long texts", node, "left(s, 100) of long texts first")

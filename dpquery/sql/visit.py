@@ -21,14 +21,14 @@ from dpquery.sql.refuse import called_before, near, position_of, refuse
 DEEPEST = 200  # nodes within each other
 MONTHS = "date_trunc('month', d), or year(d) and month(d): they group as the text would"
 BINS = "date_trunc('hour', t), or floor(date_part('epoch', t) / 900) for bins of 900 seconds"
-PATTERNS = "LIKE, starts_with(s, 'a') or contains(s, 'a')"
+PATTERNS = "regexp_matches(s, 'a'), regexp_extract(s, 'a(b)', 1) or regexp_replace(s, 'a', 'b'), with a literal pattern"
 PLACES = "left(s, 3), substring(s, 1, 3), replace(s, 'a', 'b') or CASE WHEN s LIKE .."
 INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("time_to_str", "strftime", "to_char", "format_date", "format_datetime", "format_timestamp", "date_format"), MONTHS),
     **dict.fromkeys(("date_bin", "time_bucket", "time_slice"), BINS),
     **dict.fromkeys(("width_bucket", "range_bucket"), "floor(x / 10) * 10, or CASE WHEN x < 10 THEN .."),
-    **dict.fromkeys(("regexp_matches", "regexp_full_match", "regexp_like", "regexp_i_like", "rlike", "similar_to", "regexp_contains"), PATTERNS),
-    **dict.fromkeys(("regexp_replace", "regexp_extract", "split_part", "string_split", "split", "initcap"), PLACES),
+    **dict.fromkeys(("regexp", "rlike", "regexp_count", "regexp_instr", "regexp_extract_all", "regexp_match", "regexp_split_to_array"), PATTERNS),
+    **dict.fromkeys(("split_part", "string_split", "split", "initcap"), PLACES),
     **dict.fromkeys(("concat_ws", "format", "printf", "lpad", "rpad", "pad"), "s || '-' || t"),
     **dict.fromkeys(("date", "make_date", "date_from_parts", "datefromparts"), "a date of literals, DATE '2024-03-01', or one moved: d + n"),
     **dict.fromkeys(
@@ -119,8 +119,6 @@ def _unread(node: exp.Expr, at: At) -> Refused:
             return at.refuse("TYPE_MISMATCH", "an interval stands only beside a date or timestamp, as in d + INTERVAL 1 DAY", node)
         case exp.Func() if not isinstance(node, exp.Connector):
             return unknown(node.sql_name(), node, at)
-        case exp.SimilarTo() | exp.RegexpLike() | exp.RegexpILike():
-            return at.refuse("FUNCTION_NOT_ALLOWED", f"a regular expression {FORBIDDEN['regexp_like']}, so it is refused", node, PATTERNS)
         case _:
             name, instead = shape(node)
             return at.refuse("UNSUPPORTED_EXPRESSION", f"{name} is not supported below the noise line", node, instead)
@@ -132,8 +130,7 @@ def unknown(name: str, node: exp.Expr, at: At) -> Refused:
     instead = INSTEAD.get(written, INSTEAD.get(name, LISTED))
     for known in (written, name):
         if known in FORBIDDEN:
-            what = f"{written or name}()" if written or instead != PATTERNS else "a regular expression"
-            return at.refuse("FUNCTION_NOT_ALLOWED", f"{what} {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
+            return at.refuse("FUNCTION_NOT_ALLOWED", f"{written or name}() {FORBIDDEN[known]}, so it is refused below the noise line", node, instead)
     said = written or name
     like = near(said, NAMES) if instead == LISTED else ""
     return at.refuse("UNKNOWN_FUNCTION", f"no function {said!r} is allowed below the noise line{like}", node, instead)

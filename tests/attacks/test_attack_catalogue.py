@@ -115,8 +115,9 @@ def test_attack_03_biased_or_predictable_samplers() -> None:
 def test_attack_04_time_that_depends_on_a_row(whole: Session) -> None:
     """No function whose cost a row can choose; what is left of the channel is a named residual risk, counted by time-outs."""
     for heavy in (
-        "regexp_matches(s || s, '(s+)+x')",
-        "s SIMILAR TO '(s+)+'",
+        "regexp_matches(s, s)",
+        "regexp_matches(s, '(s+)\\1')",
+        "regexp_matches(s, '(?=s*)s+x')",
         "repeat(s, 1000000) = 'a'",
         "list_sum(range(1000000)) > 1",
         "array_length(string_split(s, '')) > 1",

@@ -45,8 +45,10 @@ def nested(text: str, times: int) -> str:
 
 
 READ = {
-    "a regular expression": ("SELECT count(*) FROM visits WHERE regexp_matches(s, '(a+)+$')", "FUNCTION_NOT_ALLOWED"),
-    "SIMILAR TO": ("SELECT count(*) FROM visits WHERE s SIMILAR TO '(a+)+'", "FUNCTION_NOT_ALLOWED"),
+    "repetitions of repetitions": ("SELECT count(*) FROM visits WHERE regexp_matches(s, '((a{99}){99}){99}')", "TOO_COMPLEX"),
+    "a pattern of the row": ("SELECT count(*) FROM visits WHERE regexp_matches(s, s)", "LITERAL_NEEDED"),
+    "many patterns": ("SELECT count(*) FROM visits WHERE " + " OR ".join(f"s ~ 'a.{{{i}}}b'" for i in range(40)), "TOO_COMPLEX"),
+    "matches replaced by long texts": (f"SELECT count(*) FROM visits WHERE regexp_replace(s, '.', '{'S' * 20}', 'g') = 'x'", "TOO_COMPLEX"),
     "a text that is repeated": ("SELECT count(*) FROM visits WHERE repeat(s, 1000000000) = 'x'", "FUNCTION_NOT_ALLOWED"),
     "a text that is filled up": ("SELECT count(*) FROM visits WHERE lpad(s, 1000000000, 'x') = 'x'", "FUNCTION_NOT_ALLOWED"),
     "texts gathered": ("SELECT string_agg(s) FROM visits", "STRING_AGG"),
@@ -74,6 +76,8 @@ RUN = {
     "large keys": "SELECT s || s AS k, count(*) FROM visits GROUP BY k",
     "a join": "SELECT count(*) FROM visits a JOIN visits b USING (pid) JOIN visits c USING (pid) WHERE a.s || b.s <> c.s",
     "keys of a join": "SELECT a.s || b.s AS k, count(*) FROM visits a JOIN visits b USING (pid) GROUP BY k",
+    "regular expressions": "SELECT count(*) FROM visits WHERE s || s || s ~ '^(S|[^x])*E.{60}!' OR s SIMILAR TO '(([A-Z]+)+)+!'",
+    "patterns of rows": "SELECT count(*) FROM visits WHERE s LIKE '%' || replace(s, 'R', '%_') || '!'",
     "patterns": f"SELECT count(*) FROM visits WHERE s LIKE '{'%S_' * 40}%!'",
     "a window above the noise": "SELECT code, sum(count(*)) OVER (ORDER BY code ROWS BETWEEN 5000 PRECEDING AND 5000 FOLLOWING) FROM "
     "(SELECT v.pid, c.code FROM visits v JOIN codes c USING (x) WHERE c.code < 9000) GROUP BY code",

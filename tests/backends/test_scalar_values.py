@@ -23,7 +23,7 @@ ROWS = [
     "NULL, 1, NULL, 1e0, NULL, 1.0000, NULL, NULL, 'x', NULL, '2024-01-01', NULL, '2024-01-01 00:00:00', NULL, NULL, NULL",
 ]
 
-SAME = """
+SAME = r"""
 i + j ; i - j ; i * j ; i + 1 ; i * 1.5 ; i + x ; p + q ; p - q ; p * q ; p * i ; p + i ; x + y ; x - y ; x * y ; -i ; -x ; -p ; i / j ; p / j
 x / y ; i // j ; i // 3 ; i % j ; i % 7 ; x % y ; p % 7 ; mod(i, 4) ; (i + j) * 2 - i ; 2 * 3 + i ; i - (j - i) ; abs(i) ; abs(x) ; abs(p)
 sign(i) ; sign(x) ; sign(p) ; floor(x) ; floor(p) ; ceil(x) ; ceil(p) ; ceiling(x) ; floor(i / 10) ; round(x) ; round(x, 1) ; round(p)
@@ -47,6 +47,11 @@ right(s, 2) ; left(s, -1) ; right(s, -1) ; left(s, 0) ; substring(s, 2) ; substr
 substring(s, 0, 2) ; substring(s, 3, -2) ; s || t ; s || '-' || t || '!' ; concat(s, t) ; concat(s, '-', t, 1, NULL) ; s || i ; concat(s)
 replace(s, 'o', '00') ; replace(s, '', 'x') ; replace(s, 'oo', '') ; starts_with(s, 'fo') ; prefix(s, 'To') ; ends_with(s, 'd') ; suffix(s, ' ')
 contains(s, 'o') ; strpos(s, 'o') ; position('oo' IN s) ; instr(s, 'z') ; contains(s, '') ; s LIKE 'f%' ; s LIKE '%o%' ; s NOT LIKE '_oo_'
+s LIKE t || '%' ; s NOT LIKE t ; s ILIKE t ; s LIKE '%' || t || '%' ; s ~ '^f' ; s !~ 'o+' ; s SIMILAR TO '[a-z]+' ; s NOT SIMILAR TO 'f|.*'
+regexp_matches(s, 'T.*\s$') ; regexp_matches(s, '^t', 'i') ; regexp_matches(s, '(?i)OO?(d|y)') ; regexp_full_match(s, '\w{2,4}')
+s ~ '[^x]🦆' ; regexp_extract(s, '[a-z]+') ; regexp_extract(s, '(f)(o+)', 2) ; regexp_extract(s, 'z') ; regexp_extract(s, 'O+', 0, 'i')
+regexp_replace(s, 'o', '0') ; regexp_replace(s, 'o', '0', 'g') ; regexp_replace(s, '(.)(.)', '\2\1', 'g') ; regexp_replace(s, 'o*', '-', 'g')
+regexp_replace(s, '[^[:alpha:]]', '')
 s ILIKE 't%' ; s NOT ILIKE 'T%' ; s LIKE '%$%%' ESCAPE '$' ; s LIKE '%a$_%' ESCAPE '$' ; s LIKE '%🦆%' ; s LIKE '' ; extract(year FROM d)
 extract(month FROM ts) ; date_part('day', d) ; year(d) ; quarter(d) ; month(d) ; week(d) ; day(d) ; dayofmonth(d) ; dayofyear(d) ; dayofweek(d)
 isodow(d) ; isoyear(d) ; hour(ts) ; minute(ts) ; second(ts) ; hour(d) ; epoch(ts) ; extract(epoch FROM d) ; extract(dow FROM ts)

@@ -21,7 +21,8 @@ def _set(names: str) -> frozenset[str]:
 # In public subqueries and below the noise: what the forms of the plan's functions are written with, and what sums, caps and key lists need.
 FORMS = _set(
     """+ - * / // % || ~~ ~~* like_escape ilike_escape abs ceil concat contains count count_star date_diff date_part date_trunc dayname ends_with
-    exp floor greatest hash isnan last_day least left length list_value ln log log10 log2 lower ltrim max monthname pow range replace right round
+    exp floor greatest hash isnan last_day least left length list_value ln log log10 log2 lower ltrim max monthname pow range regexp_extract
+    regexp_matches regexp_replace replace right round
     row_number rtrim sign sqrt starts_with strlen strpos substring sum trim trunc unnest upper xor"""
 )
 # Inside a unit too: none depends on the order of rows, that of `first`, of lists and of windows being total.

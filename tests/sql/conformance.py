@@ -156,6 +156,44 @@ EXPRESSIONS = (
         "LIKE ANY", "(channel LIKE 'a%' OR channel LIKE 'b%')", dict.fromkeys(("bigquery", "snowflake", "spark"), "channel LIKE ANY ('a%', 'b%')")
     ),
     Construct(
+        "LIKE of a text that is no literal",
+        "channel LIKE channel || '%'",
+        means=("CASE WHEN NOT CONTAINS(channel || '%', '\\') THEN channel LIKE channel || '%' END",),
+    ),
+    Construct(
+        "a regular expression within a text",
+        "REGEXP_MATCHES(channel, 'a[0-9]+')",
+        {
+            "bigquery": "REGEXP_CONTAINS(channel, r'a\\d+')",
+            "snowflake": "REGEXP_LIKE(channel, '[^x]*a[0-9]+')",
+            "postgres": "channel ~ 'a\\d+'",
+            "spark": "channel RLIKE 'a[0-9]+'",
+            "trino": "REGEXP_LIKE(channel, 'a\\d+')",
+        },
+        means=("REGEXP_FULL_MATCH(channel, '[^x]*a[0-9]+')",),
+    ),
+    Construct("SIMILAR TO", "channel SIMILAR TO 'a_[bc]%'", means=("REGEXP_FULL_MATCH(channel, 'a[\\s\\S][bc][\\s\\S]*')",)),
+    Construct(
+        "REGEXP_EXTRACT",
+        "REGEXP_EXTRACT(channel, 'a(b+)', 1)",
+        {
+            "bigquery": "REGEXP_EXTRACT(channel, r'a(b+)')",
+            "snowflake": "REGEXP_SUBSTR(channel, 'a(b+)', 1, 1, 'e')",
+            "postgres": "SUBSTRING(channel FROM 'a(b+)')",
+        },
+        means=("CASE WHEN channel ~ 'a(b+)' THEN REGEXP_EXTRACT(channel, 'a(b+)', 1) END",),
+    ),
+    Construct(
+        "REGEXP_REPLACE of all matches",
+        "REGEXP_REPLACE(channel, '(a) +', '\\1', 'g')",
+        {
+            "bigquery": "REGEXP_REPLACE(channel, r'(a) +', r'\\1')",
+            "snowflake": "REGEXP_REPLACE(channel, '(a) +', '\\\\1')",
+            "spark": "REGEXP_REPLACE(channel, '(a) +', '$1')",
+            "trino": "REGEXP_REPLACE(channel, '(a) +', '$1')",
+        },
+    ),
+    Construct(
         "a list of values",
         "channel IN ('a', 'b')",
         {"bigquery": "channel IN UNNEST(['a', 'b'])", "postgres": "channel = ANY(ARRAY['a', 'b'])"},
@@ -347,7 +385,9 @@ refused by name. What the table does not list is read as the dialect's parser (s
 
 A few things are DuckDB's in every dialect: division by zero, overflow and failed casts are NULL and no errors; AVG is a DOUBLE; DATE_TRUNC gives a
 TIMESTAMP; names are compared without case, texts by bytes; timestamps have no zone and are UTC, as are the times of a session; a declared integer is
-divided, and summed before it is divided, as PostgreSQL's and Trino's `integer` is.
+divided, and summed before it is divided, as PostgreSQL's and Trino's `integer` is. In regular expressions `\\d`, `\\w`, `\\s`, `\\b`, `[[:alpha:]]`
+know ASCII alone, and `$` is the end of the text; a dot is a new line too in PostgreSQL alone. What engines read otherwise is refused:
+back-references, look-around, repetitions of what may be empty, and which of several matches is taken where the dialect takes the longest.
 
 """
 

@@ -27,8 +27,8 @@ ITEMS = (
     *("MODE(md5(g))", "MODE(uid)", "MODE()", "MODE('x')", "MODE(x, true)"),
 )
 CONDITIONS = (
-    *("uid IN (SELECT uid FROM people)", "EXISTS (SELECT 1 FROM people)", "random() < 0.5", "k SIMILAR TO 'a'", "x = 'abc'"),
-    *("n > DATE '2024-01-01'", "nosuch = 1", "1", "k", "regexp_matches(k, 'a')", "COUNT(*) > 1", "x IN (y)", "k LIKE g"),
+    *("uid IN (SELECT uid FROM people)", "EXISTS (SELECT 1 FROM people)", "random() < 0.5", "k SIMILAR TO '(a'", "x = 'abc'"),
+    *("n > DATE '2024-01-01'", "nosuch = 1", "1", "k", "regexp_matches(k, k)", "COUNT(*) > 1", "x IN (y)", "k LIKE g ESCAPE '!'"),
     *("CAST(k AS DATE) = 'x'", "n = (SELECT max(n) FROM orders)", "uid = ALL (SELECT 1)", "x BETWEEN 'a' AND 'b'"),
     *("d > 'nosuchday'", "k COLLATE NOCASE = 'a'", "round(x, n) = 1", "(x, n) = (1, 2)", "1 = 1 = 1"),
 )

@@ -133,8 +133,14 @@ FORMS: Mapping[str, tuple[Call, ...]] = {
         Call("{f}({0}, 'b')", "s", INTEGER, "strpos({0}, 'b')", ("strpos", "instr")),
         Call("position('b' IN {0})", "s", INTEGER, "strpos({0}, 'b')", ("position",)),
     ),
-    "like": (Call("{0} LIKE '%b%'", "s", BOOLEAN), Call("{0} LIKE 'a!%' ESCAPE '!'", "s", BOOLEAN)),
-    "ilike": (Call("{0} ILIKE 'a%'", "s", BOOLEAN), Call("{0} NOT ILIKE '!_' ESCAPE '!'", "s", BOOLEAN)),
+    "like": (Call("{0} LIKE {1} || '%'", "ss", BOOLEAN), Call("{0} LIKE '%b%'", "s", BOOLEAN), Call("{0} LIKE 'a!%' ESCAPE '!'", "s", BOOLEAN)),
+    "ilike": (Call("{0} ILIKE {1}", "ss", BOOLEAN), Call("{0} ILIKE 'a%'", "s", BOOLEAN), Call("{0} NOT ILIKE '!_' ESCAPE '!'", "s", BOOLEAN)),
+    "regexp": (
+        Call("{f}({0}, '^a|[^b-z ]+$')", "s", BOOLEAN, "regexp_matches({0}, '^a|[^b-z ]+$')"),
+        Call("{f}({0}, 'A.*', 'i')", "s", BOOLEAN, "regexp_matches({0}, 'A.*', 'i')"),
+    ),
+    "regexp_extract": (Call("{f}({0}, 'a(.?)', 1)", "s", STRING), Call("{f}({0}, '[[:alpha:]]+')", "s", STRING)),
+    "regexp_replace": (Call("{f}({0}, '(a)|b', '-\\1', 'g')", "s", STRING), Call("{f}({0}, '\\w', '\\0\\0')", "s", STRING)),
     "date_part": (
         Call("{f}('month', {0})", "d", INTEGER, names=("date_part", "datepart")),
         Call("extract(year FROM {0})", "d", INTEGER, names=("extract",)),
@@ -177,6 +183,10 @@ REWRITES: Mapping[str, tuple[Call, ...]] = {
             INTEGER,
             "CASE WHEN {0} < -2 THEN 0 WHEN {0} >= 8 THEN 6 ELSE CAST(floor(({0} - -2) * 5 / 10) AS BIGINT) + 1 END",
         ),
+    ),
+    "regexp_full_match": (
+        Call("regexp_full_match({0}, 'a|b+')", "s", BOOLEAN),
+        Call("{0} SIMILAR TO 'a|b+'", "s", BOOLEAN, "regexp_full_match({0}, 'a|b+')"),
     ),
     "strftime": (Call("strftime({0}, '%Y-%m-%d %H:%M:%S')", "d", STRING), Call("strftime({0}, '%-d %b, %A: %G-%V-%u %j')", "d", STRING)),
     "now": (Call("now()", "", TIMESTAMP, f"TIMESTAMP '{NOW}'"),),
