@@ -57,6 +57,7 @@ def test_random_statements(start: int) -> None:
     assert said["answered"] >= 0.6 * sum(said.values()), said
 
 
+@pytest.mark.slow
 def test_the_statements_that_must_not_depend_on_the_data_have_every_node() -> None:
     """Every node, part, cell and source of keys that a plan can have; lists of released values have a test of their own."""
     missing = bounded_nodes()
