@@ -180,8 +180,8 @@ WRITTEN: Mapping[str, tuple[str, str]] = {
 }
 """What says the same, or nearly, as a function that is not known."""
 PAIRED = (
-    "the values of each row as one text with '|' in between, NULL left out of it",
-    "rows without NULL; the values of each as one text with '|' in between",
+    "each row as one text, '|' in between (which may make two the same), NULL left out",
+    "rows without NULL, each as one text, '|' in between (which may make two the same)",
 )
 MAPS = ("MAP_AGG", "OBJECT_AGG", "JSON_OBJECT_AGG", "JSONB_OBJECT_AGG", "MULTIMAP_AGG", "JSON_OBJECTAGG")
 SIZED = re.compile(
