@@ -258,7 +258,7 @@ def test_every_card_is_asked_for() -> None:
 
 FOREIGN = {
     *(exp.SafeDivide, exp.WeekOfYear, exp.DayOfMonth, exp.DayOfWeekIso, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd),
-    *(exp.DatetimeSub, exp.TsOrDsAdd, exp.Date, exp.TsOrDsToDate, exp.Localtimestamp, exp.CurrentDatetime),
+    *(exp.DatetimeSub, exp.TsOrDsAdd, exp.Date, exp.TsOrDsToDate, exp.Localtimestamp, exp.CurrentDatetime, exp.RegexpILike, exp.RegexpSubstr),
 }
 """What only other dialects' parsers make of a text: docs/dialects.md is about them."""
 
