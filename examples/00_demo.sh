@@ -2,7 +2,9 @@
 # The sample shop from nothing to three private answers: sh examples/00_demo.sh [FOLDER]
 set -eu
 folder=${1:-demo}
-say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
+bold='' plain=''
+[ ! -t 1 ] || bold=$(printf '\033[1m') plain=$(printf '\033[0m')
+say() { printf '\n%s$ %s%s\n' "$bold" "$*" "$plain"; }
 run() { say "dpquery $*"; dpquery "$@"; }
 
 [ -e "$folder/shop.ledger" ] || run demo "$folder"

@@ -24,7 +24,7 @@ EXTREMES: dict[Kind, list[str]] = {
         1.7976931348623157e308 ; 5e-324 ; -5e-324 ; 'inf'::DOUBLE ; '-inf'::DOUBLE ; 'nan'::DOUBLE ; -('nan'::DOUBLE)
     """),
     Kind.STRING: split("""
-        NULL ; '' ; ' ' ; 'a' ; repeat('a', 4096) ; repeat('🦆', 4096) ; repeat(' ', 4096) ; '\u0130\u0149\xdf\u0301' ; chr(0) || 'x' || chr(0)
+        NULL ; '' ; ' ' ; 'a' ; 'aé' ; repeat('a', 4096) ; repeat('🦆', 4096) ; repeat(' ', 4096) ; '\u0130\u0149\xdf\u0301' ; chr(0) || 'x' || chr(0)
         '%_\\$' ; '9223372036854775808' ; '-0' ; 'nan' ; '-inf' ; '1e400' ; '2024-01-01' ; 'infinity' ; '00000000-0000-0000-0000-00000000000g'
         '\u200b\u202e\ufeff' ; '294247-01-10 04:00:54.775807' ; 't' ; '99999-13-45' ; '2024-02-30 25:61:61' ; '0x1F' ; '1_000'
     """),
@@ -87,7 +87,7 @@ starts_with(s, '🦆') ; ends_with(s, '') ; contains(s, 'aaaaaaaaaaaaaaaaaaaaab'
 s ILIKE '%A_🦆%' ; s LIKE '$%$_$$%' ESCAPE '$' ; s ILIKE '%$_%' ESCAPE '$' ; s LIKE '' ; s NOT LIKE '_%' ; s LIKE '%\_' ESCAPE '\'
 s LIKE t ; s ILIKE t || '%' ; s LIKE s ; t LIKE '%' || s ; s ~ '^(a|\s)*$' ; s ~ '(?i)[^a-z%]{3,64}[\s\S]*🦆' ; s SIMILAR TO '(..|a)+' ; s ~ ''
 regexp_extract(s, '(a*)([^a]?)', 2) ; regexp_extract(s, '\w+$') ; regexp_replace(s, '', 'xxxxxxxxxxxxxxxx', 'g')
-regexp_replace(s, '.', '\0\0\0', 'g') ; regexp_replace(s, '(a)|(b?)', '\2\\\1')
+regexp_replace(s, '.', '\0\0\0', 'g') ; regexp_replace(s, '(a)|(b?)', '\2\\\1') ; regexp_replace(s, '\b', 'x', 'g') ; regexp_replace(s, '$|\b', '-')
 regexp_matches(s || t, 'a.{0,100}🦆|\bz') ; length(regexp_replace(s, '[^[:alnum:]]+', '', 'g'))
 d + INTERVAL 9999 YEAR + INTERVAL 9999 YEAR ; date_trunc('week', d - INTERVAL 9999 YEAR) ; d + i ; d - i ; d + 3652059 ; d - 2147483647 - 1
 d - e ; last_day(d) ; last_day(ts) ; dayname(d) ; dayname(ts) ; monthname(d) ; monthname(ts) ; last_day(d + 40) ; year(d + i) + i

@@ -61,6 +61,10 @@ def verify(
     from dpquery.display import pages
     from dpquery.engine import books, papers
 
+    if receipt is None and proof is not None:
+        raise Refused("USAGE", "a proof is that of a receipt's entry, and there is no receipt", instead="--receipt FILE beside it")
+    if receipt is not None and checkpoint is not None:
+        raise Refused("USAGE", "a checkpoint is that of the whole log, and a receipt is checked alone", instead="one of --receipt and --checkpoint")
     if receipt is not None:
         checked = papers.verify_receipt(receipt, schema=schema, ledger=ledger, proof=proof, key=None if key is None else books.key_of(key))
         found, more = checked.findings, {"not_checked": list(checked.unchecked)}

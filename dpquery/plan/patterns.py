@@ -31,9 +31,11 @@ class Flavour:
     end: str = "z"  # the escape for the end of the text
     named: bool = True  # whether [[:alpha:]] is a class
     similar: bool = False  # whether it is SQL's own SIMILAR TO, with % and _
+    again: bool = False  # whether it is one that was written out here, and is read again
 
 
 PLAIN = Flavour()  # that of DuckDB, in which patterns are written out
+WRITTEN = Flavour(again=True)  # classes written out take more characters; whole texts one more group, and edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A place between two characters: ^, $, \\b or \\B."""
+    """A place between two characters: ^, $ or \\b. Not \\B, which RE2 finds between the bytes of one character too: DuckDB then fails."""
 
     text: str
 
@@ -97,7 +99,7 @@ AHEAD = {"?=": "look-ahead", "?!": "look-ahead", "?<=": "look-behind", "?<!": "l
 
 def parse(text: str, flavour: Flavour = PLAIN, *, any_case: bool = False) -> Pattern:
     """The pattern that a text spells. Raises Mismatch, with the place in the text."""
-    if len(text) > LONGEST_PATTERN:
+    if len(text) > LONGEST_PATTERN * (20 if flavour.again else 1):
         raise Mismatch(f"takes a pattern of at most {LONGEST_PATTERN} characters", code="TOO_COMPLEX")
     start = 0
     if text.startswith("(?i)") and not flavour.similar:
@@ -106,7 +108,7 @@ def parse(text: str, flavour: Flavour = PLAIN, *, any_case: bool = False) -> Pat
     body = Group(reader.branches(0))
     if reader.at < len(text):
         raise reader.bad("has a ')' that nothing opens", "\\) for the sign itself")
-    if parts(body) > MOST_PARTS:
+    if parts(body) > MOST_PARTS + (4 if flavour.again else 0):
         raise Mismatch(f"has a pattern of more than {MOST_PARTS} characters to match, repetitions written out", code="TOO_COMPLEX")
     return Pattern(body, reader.groups, any_case)
 
@@ -133,7 +135,7 @@ class _Reader:
         return found
 
     def branches(self, depth: int) -> tuple[tuple[Item, ...], ...]:
-        if depth > DEEPEST_GROUP:
+        if depth > DEEPEST_GROUP + self.flavour.again:
             raise self.bad(f"has groups more than {DEEPEST_GROUP} deep")
         found = [self.sequence(depth)]
         while self.took("|"):
@@ -188,12 +190,15 @@ class _Reader:
         sign = self.next()
         self.at += 1
         flavour = self.flavour
-        if flavour.similar and sign:
-            return _one(sign)
+        if flavour.similar:
+            return _one(self.character(sign))
         if sign.lower() in SETS and sign:
             return Chars(SETS[sign.lower()], others=sign.isupper())
-        if sign and sign in (flavour.boundary, flavour.boundary.upper()):
-            return Edge("\\b" if sign.islower() else "\\B")
+        if sign == flavour.boundary.upper():
+            self.at -= 2
+            raise self.bad(f"has \\{sign}, which is found within a character of several bytes, too", f"\\{flavour.boundary} for the edge of a word")
+        if sign == flavour.boundary:
+            return Edge("\\b")
         if sign == "A" or sign == flavour.end:
             return Edge("^" if sign == "A" else "$")
         return _one(self.character(sign))
@@ -249,7 +254,7 @@ class _Reader:
         self.at += 1
         if sign and sign.lower() in SETS and not self.flavour.similar:
             return Chars(SETS[sign.lower()], others=sign.isupper())
-        return ord(sign) if self.flavour.similar and sign else ord(self.character(sign))
+        return ord(self.character(sign))
 
     def named(self) -> Sequence[Span]:
         end = self.text.find(":]", self.at)

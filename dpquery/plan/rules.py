@@ -250,7 +250,7 @@ def replaced(args: Args) -> tuple[Args, Type]:
 
 def pattern(arg: Scalar) -> patterns.Pattern:
     """The regular expression that a literal spells."""
-    return patterns.parse(str(literal(arg, STRING, "the pattern").value))
+    return patterns.parse(str(literal(arg, STRING, "the pattern").value), patterns.WRITTEN)
 
 
 def matched(args: Args) -> tuple[Args, Type]:

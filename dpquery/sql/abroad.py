@@ -38,6 +38,8 @@ def check(tree: exp.Expr, dialect: str, source: str) -> None:
     """Nothing, or Refused where the statement would be read in DuckDB's meaning; casts to integers are marked with the dialect's rounding."""
     differences, rounding = DIFFERENCES.get(dialect, ()), CASTS.get(dialect)
     for node in tree.walk() if differences or rounding else ():
+        if dialect == "spark" and isinstance(node, exp.Dayname | exp.Monthname):
+            node.set("abbreviated", True)  # three letters, as in Snowflake
         if isinstance(node, MARKED):
             node.meta[DIALECT] = dialect
         if isinstance(node, exp.Div) and dialect == "trino":

@@ -32,6 +32,7 @@ FLAVOURS: Mapping[str, Flavour] = {
 }
 SIMILAR: Mapping[str, Flavour] = {"duckdb": PLAIN, "postgres": Flavour(newline=True, similar=True)}
 DOLLARS = ("spark", "trino")  # $1 for a group
+ESCAPE, ESCAPES = re.compile(r"\\(.?)", re.DOTALL), (*"123456789", "&", "\\")  # PostgreSQL's
 REFERENCE = re.compile(r"\\([\\$])|\$(\d)(?!\d)|([\\$])")
 
 
@@ -151,7 +152,8 @@ def _replace(node: exp.RegexpReplace, at: At) -> Scalar:
     if not (_first(position) and _first(occurrence, 0)):
         raise at.refuse("LITERAL_NEEDED", "all matches are replaced, from the first character on", node, "REGEXP_REPLACE(s, 'a', 'b')")
     said = _options(modifiers, at, "cisg" if single else "cis")
-    pattern, every = _pattern(given, at, FLAVOURS[dialect], any_case=said.any_case, newline=said.newline), said.every or not single
+    pattern = _pattern(given, at, FLAVOURS[dialect], any_case=said.any_case, newline=said.newline)
+    every = said.every or not single or occurrence is not None
     _check_ways(pattern, dialect, given, at)
     if every and dialect != "duckdb" and shortest(pattern.body) == 0:
         message = "the pattern matches where there is nothing, and engines differ in how often that is replaced"
@@ -165,8 +167,14 @@ def _reference(new: Scalar, dialect: str) -> Scalar:
     if not isinstance(new, Literal) or not isinstance(new.value, str):
         return new
     if dialect == "postgres":
-        return Literal(new.value.replace("\\0", "\\?").replace("\\&", "\\0"), STRING)
+        return Literal(ESCAPE.sub(_escaped, new.value), STRING)
     return Literal(REFERENCE.sub(_dollar, new.value), STRING) if dialect in DOLLARS else new
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[1] not in ESCAPES:
+        raise Mismatch("a text that is inserted has a backslash that is no group", code="BAD_LITERAL", instead="\\1, \\& for all that matches, \\\\")
+    return "\\0" if found[1] == "&" else found[0]
 
 
 def _dollar(found: re.Match[str]) -> str:

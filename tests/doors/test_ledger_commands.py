@@ -90,6 +90,12 @@ def test_a_receipt_is_checked_without_the_data(command: Command, fresh: Path, an
     proof, key = tmp_path / "proof.json", command("ledger", "key", "--schema", fresh).out.strip()
     proof.write_text(command("ledger", "prove", entry, "--schema", fresh).out, encoding="utf-8")
     fresh.with_name("shop.duckdb").rename(tmp_path / "gone")
+    for words, says in (
+        (("--schema", fresh, "--proof", proof), "there is no receipt"),
+        (("--receipt", answer, "--checkpoint", proof), "--checkpoint"),
+    ):
+        refused = command("ledger", "verify", *words)
+        assert (refused.status, says in refused.err) == (2, True)
     told = command("ledger", "verify", "--receipt", answer, "--proof", proof, "--key", key)
     said = " ".join(told.out.split())
     assert (told.status, said.startswith("The receipt holds: the price of its noises under its bounds, its proof. Not checked: ")) == (0, True)

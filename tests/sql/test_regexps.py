@@ -78,7 +78,7 @@ SIMILAR = Flavour(newline=True, similar=True)
     [
         ("\\ya.\\Z", POSTGRES, "\\ba[\\s\\S]$"),
         ("a%_.^$", SIMILAR, "a[\\s\\S]*[\\s\\S]\\.\\^\\$"),
-        ("(a|b)\\%{2}\\d[^%]", SIMILAR, "(a|b)\\%{2}d[^\\%]"),
+        ("(a|b)\\%{2}\\t[^%\\-]", SIMILAR, "(a|b)\\%{2}\\t[^\\%\\-]"),
         ("(?i)\\Aa+?", TRINO, "(?i)^a+?"),
     ],
 )
@@ -115,6 +115,9 @@ SAME = [
     ("postgres", "SUBSTRING(channel FROM '@(.*)$')", "CASE WHEN channel ~ '@([\\s\\S]*)$' THEN regexp_extract(channel, '@([\\s\\S]*)$', 1) END"),
     ("postgres", "SUBSTRING(channel FROM 2)", "SUBSTRING(channel, 2)"),
     ("postgres", "REGEXP_REPLACE(channel, 'a', '[\\&]')", "regexp_replace(channel, 'a', '[\\0]')"),
+    ("postgres", "REGEXP_REPLACE(channel, 'a', '\\\\&\\\\0')", "regexp_replace(channel, 'a', '\\\\&\\\\0')"),
+    ("postgres", "REGEXP_REPLACE(channel, 'a', 'b', 1, 0)", "regexp_replace(channel, 'a', 'b', 'g')"),
+    ("spark", "DAYNAME(day) = 'Fri'", "left(dayname(day), 3) = 'Fri'"),
     ("spark", "channel RLIKE 'a'", "channel ~ 'a'"),
     ("spark", "REGEXP_EXTRACT(channel, 'a(b)')", "regexp_extract(channel, 'a(b)', 1)"),
     ("spark", "REGEXP_REPLACE(channel, '(a)', '$1\\\\$')", "regexp_replace(channel, '(a)', '\\1$', 'g')"),
@@ -133,6 +136,17 @@ def test_dialects_mean_the_same_by(dialect: str, theirs: str, ours: str) -> None
     assert not isinstance(found, str)
 
 
+SPACES, DEEP = "channel ~ '" + "\\s" * 100 + "'", f"regexp_full_match(channel, '{'(' * 8}a{')' * 8}')"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [f"channel ~ '{'.' * 127}'", f"regexp_matches(channel, '{'.' * 100}', 's')", SPACES, DEEP],
+)
+def test_patterns_up_to_the_limits_are_read_however_long_they_are_written_out(condition: str) -> None:
+    assert not isinstance(code_or_summary(ROW.format(condition)), str)
+
+
 REFUSED = [
     ("bigquery", "REGEXP_EXTRACT(channel, r'(a)(b)')", "BAD_LITERAL", "at most one group"),
     ("bigquery", "REGEXP_EXTRACT(channel, r'a(b)?')", "DIALECT_DIFFERS", "may have no part"),
@@ -145,6 +159,11 @@ REFUSED = [
     ("postgres", "SUBSTRING(channel FROM 'a.*b')", "DIALECT_DIFFERS", "several ways to match"),
     ("postgres", "REGEXP_REPLACE(channel, 'a', '\\0')", "BAD_LITERAL", "backslash"),
     ("spark", "channel RLIKE '[[:alpha:]]'", "BAD_LITERAL", "[:alpha:]"),
+    ("postgres", "REGEXP_REPLACE(channel, 'a', '\\q')", "BAD_LITERAL", "backslash"),
+    ("postgres", "channel ~ '\\Y'", "BAD_LITERAL", "several bytes"),
+    ("duckdb", "regexp_replace(channel, '\\B', 'x') <> ''", "BAD_LITERAL", "several bytes"),
+    ("postgres", "channel SIMILAR TO 's\\d'", "BAD_LITERAL", "the escape \\d"),
+    ("postgres", "channel SIMILAR TO '[\\w]'", "BAD_LITERAL", "the escape \\w"),
     ("trino", "REGEXP_REPLACE(channel, 'a', '$x')", "BAD_LITERAL", "'$' alone"),
     ("trino", "REGEXP_LIKE(channel, '(?=a)b')", "BAD_LITERAL", "look-ahead"),
     ("duckdb", "CAST(day AS TIMESTAMP) AT TIME ZONE 'Asia/Tokyo' IS NULL", "TIME_ZONE", "one in another zone"),
