@@ -286,7 +286,6 @@ def _in_utc(node: exp.Expr) -> exp.Expr:
 
 EVERYWHERE: Mapping[type[exp.Expr], Rephrase] = {
     exp.AtTimeZone: _in_utc,
-    exp.RawString: _as_text,
     exp.Length: _of_text,
     exp.DateFromParts: _from_parts,
     exp.TimestampFromParts: _from_parts,
@@ -308,6 +307,7 @@ AROUND = (exp.WithinGroup, exp.Filter, exp.Window)
 WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
     "bigquery": {
         **ESCAPED,
+        exp.RawString: _as_text,
         exp.Cast: _zoned,
         exp.TryCast: _zoned,
         exp.Timestamp: _moment,
@@ -324,6 +324,7 @@ WAYS: Mapping[str, Mapping[type[exp.Expr], Rephrase]] = {
         exp.Extract: _extracted,
     },
     "spark": {
+        exp.RawString: _as_text,
         **ESCAPED,
         exp.Cast: _zoned,
         exp.TryCast: _zoned,
