@@ -124,18 +124,19 @@ def _float(text: str, step: Fraction, low: int, high: int, double: bool) -> str:
     scaled = _scaled(text, step)
     units, least, most = f"floor({scaled} + 0.5)", f"{float(low)!r}::DOUBLE", f"{float(high)!r}::DOUBLE"
     exact = Fraction(float(low)) == low and Fraction(float(high)) == high
-    if double and _BARE.fullmatch(text):
-        within = f"WHEN {units} BETWEEN {least} AND {most} THEN {units}"
-        return f"CASE {within} WHEN {units} < {least} THEN {least} WHEN {units} <= {INFINITY} THEN {most} END"
-    if double:
-        return f"CASE WHEN {text} <= {INFINITY} THEN LEAST(GREATEST({units}, {least}), {most}) END"
+
+    def whole(number: str) -> str:
+        if double:
+            return number
+        cast = f"CAST({number} AS BIGINT)"
+        return cast if exact else _bounded(cast, low, high)
+
     if not _BARE.fullmatch(text):
-        whole = f"CAST(LEAST(GREATEST({units}, {least}), {most}) AS BIGINT)"
-        return f"CASE WHEN {text} <= {INFINITY} THEN {whole if exact else _bounded(whole, low, high)} END"
-    whole = f"CAST({units} AS BIGINT)"
+        return f"CASE WHEN {text} <= {INFINITY} THEN {whole(f'LEAST(GREATEST({units}, {least}), {most})')} END"
+    ends = (least, most) if double else (f"{low}::BIGINT", f"{high}::BIGINT")
     # most rows lie within, and no other branch is then evaluated
-    within = f"WHEN {units} BETWEEN {least} AND {most} THEN {whole if exact else _bounded(whole, low, high)}"
-    return f"CASE {within} WHEN {units} < {least} THEN {low}::BIGINT WHEN {units} <= {INFINITY} THEN {high}::BIGINT END"
+    within = f"WHEN {units} BETWEEN {least} AND {most} THEN {whole(units)}"
+    return f"CASE {within} WHEN {units} < {least} THEN {ends[0]} WHEN {units} <= {INFINITY} THEN {ends[1]} END"
 
 
 def _scaled(text: str, step: Fraction) -> str:

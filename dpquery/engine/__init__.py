@@ -46,17 +46,17 @@ __all__ = [
 ]
 
 _HOME = {
-    **dict.fromkeys(("Aim",), "dpquery.engine.aim"),
-    **dict.fromkeys(("Wanted",), "dpquery.engine.asking"),
+    "Aim": "dpquery.engine.aim",
+    "Wanted": "dpquery.engine.asking",
     **dict.fromkeys(("fits", "grant", "open_ledger", "verify_ledger"), "dpquery.engine.books"),
-    **dict.fromkeys(("Now",), "dpquery.engine.cost"),
+    "Now": "dpquery.engine.cost",
     **dict.fromkeys(("Report", "check", "create_ledger", "draft_schema", "import_policy", "open_session"), "dpquery.engine.door"),
-    **dict.fromkeys(("Explanation",), "dpquery.engine.explain"),
-    **dict.fromkeys(("Session",), "dpquery.engine.session"),
-    **dict.fromkeys(("Workload",), "dpquery.engine.workload"),
+    "Explanation": "dpquery.engine.explain",
+    "Session": "dpquery.engine.session",
+    "Workload": "dpquery.engine.workload",
     **dict.fromkeys(("Balance", "Finding", "Logged"), "dpquery.ledger"),
-    **dict.fromkeys(("Answer",), "dpquery.release.answer"),
-    **dict.fromkeys(("TableInfo",), "dpquery.schema.describe"),
+    "Answer": "dpquery.release.answer",
+    "TableInfo": "dpquery.schema.describe",
 }
 
 

@@ -25,7 +25,6 @@ MOST = 10_000
 MOST_UNBOUNDED = 366  # where the function alone bounds its values: days of the year, but not all years
 MOST_NODES = 100  # of a key that is looked at: the time it takes grows with their square
 STAND_IN = -1
-BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc", "dayname", "monthname")
 NAMES: Mapping[str, tuple[Value, ...]] = {
     "monthname": (
         *("January", "February", "March", "April", "May", "June"),
@@ -33,6 +32,7 @@ NAMES: Mapping[str, tuple[Value, ...]] = {
     ),
     "dayname": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
 }
+BINNING = ("floor", "ceil", "round", "trunc", "intdiv", "mod", "sign", "date_part", "date_trunc", *NAMES)
 DAILY = ("year", "isoyear", "quarter", "month", "week", "day", "doy", "dow", "isodow", "decade", "century")
 LESS, MORE = ("lt", "le"), ("gt", "ge")
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
